@@ -1,0 +1,5 @@
+//! uproar: how much load a WebSocket chat platform really carries, and what it loses meanwhile.
+
+pub mod clock;
+pub mod scenario;
+pub mod units;

@@ -1,0 +1,76 @@
+//! The plan in people's terms, printed before any load starts, so that a factor of thirty too much is seen in time.
+
+use std::fmt;
+
+use super::plan::{Place, Plan};
+use super::topology::RoomKind;
+use crate::units::{Span, show_count};
+
+/// Shows a plan; see [`Plan::explain`].
+#[derive(Debug)]
+pub struct Explained<'a>(&'a Plan);
+
+impl Plan {
+    pub fn explain(&self) -> Explained<'_> {
+        Explained(self)
+    }
+}
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.0;
+        let topology = &plan.topology;
+        let rate = plan.traffic.rate.as_per_second();
+        let pushes = rate * plan.mean_fan_out();
+        let place = match &plan.target.place {
+            Place::Embedded { .. } => "embedded mock server",
+            Place::Url(url) => url,
+        };
+        let connections = topology.device_count();
+        let people = topology.direct_streams().max(topology.user_count());
+        writeln!(f, "plan         {} (seed {})", plan.name, plan.seed)?;
+        writeln!(f, "target       {place}")?;
+        writeln!(
+            f,
+            "connections  {} = {} accounts, {} devices each; opened at {}/s",
+            show_count(connections.into()),
+            show_count(people.into()),
+            topology.devices_per_user(),
+            plan.phases.connect_rate.as_per_second(),
+        )?;
+        let groups = topology.group_count();
+        if groups > 0 {
+            let seats: u64 = (0..groups).filter_map(|g| topology.members_of(g)).map(u64::from).sum();
+            let mean = seats as f64 / f64::from(groups);
+            writeln!(f, "groups       {} with {mean:.1} members on average", show_count(groups.into()))?;
+        }
+        write!(f, "uplink       {rate} messages/s (")?;
+        for (i, (kind, share)) in plan.traffic.mix.iter().filter(|(_, share)| *share > 0.0).enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{} {:.0} %", kind.name(), share * 100.0)?;
+        }
+        writeln!(f, "), contents of {:.0} bytes on average", plan.traffic.payload.mean())?;
+        writeln!(f, "downlink     {pushes:.0} expected pushes/s = {rate} x fan-out {:.2}", plan.mean_fan_out())?;
+        if let Some((_, share)) = plan.traffic.mix.iter().find(|(kind, share)| *kind == RoomKind::Group && *share > 0.0) {
+            writeln!(f, "             of which groups: {:.0} messages/s in", rate * share)?;
+        }
+        let phases = &plan.phases;
+        let connecting = f64::from(connections) / phases.connect_rate.as_per_second();
+        writeln!(
+            f,
+            "time         connect {connecting:.1}s, ramp {}, warmup {}, hold {}, drain up to {}",
+            Span(phases.ramp),
+            Span(phases.warmup),
+            Span(phases.hold),
+            Span(phases.drain),
+        )?;
+        let addresses = plan.target.source_ips.len().max(1);
+        writeln!(
+            f,
+            "needs        {} source ports on {addresses} local address{}, {} threads",
+            show_count(connections.into()),
+            if addresses == 1 { "" } else { "es" },
+            plan.generator.shards,
+        )
+    }
+}

@@ -1,0 +1,271 @@
+//! The scenario file as it is written: names, types and defaults, no logic. The JSON Schema (`uproar schema`)
+//! and the check for unknown keys are derived from these types, so a key stands here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Span;
+
+/// A scenario: who connects, what they send, and what must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Name of the run, used for the results folder; the file's name when left out.
+    pub name: String,
+    /// What must hold, such as `delivery.p99 < 2s` or `deliveries.lost == 0`.
+    pub thresholds: Vec<String>,
+    pub target: TargetFile,
+    pub population: PopulationFile,
+    pub phases: PhasesFile,
+    pub traffic: TrafficFile,
+    pub heartbeat: HeartbeatFile,
+    pub reconnect: ReconnectFile,
+    pub deadline: DeadlineFile,
+    pub generator: GeneratorFile,
+}
+
+/// Where the chat platform is and how a device gets in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TargetFile {
+    /// `ws://` or `wss://` address, or `embedded` for the built-in mock server.
+    pub url: String,
+    /// How frames look: see docs/protocol.md.
+    pub protocol: ProtocolName,
+    /// HTTP headers of the upgrade request. `{user}` and `{device}` are filled in.
+    pub headers: BTreeMap<String, String>,
+    /// Query parameters added to the address. `{user}` and `{device}` are filled in.
+    pub query: BTreeMap<String, String>,
+    /// TCP, TLS, upgrade and joining the groups must be done within this time.
+    pub connect_timeout: Span,
+    /// Local addresses to connect from, used round-robin. Empty: the system chooses.
+    pub source_ips: Vec<String>,
+    /// PEM file with certificates to trust beside the built-in roots (`wss://` only).
+    pub ca_file: String,
+    /// Largest frame accepted from the server, in bytes; a larger one ends that connection.
+    pub max_frame_bytes: u64,
+    /// Faults of the embedded server, such as `drop:every=100` (only with `url = "embedded"`).
+    pub faults: Vec<String>,
+}
+
+impl Default for TargetFile {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            protocol: ProtocolName::Json,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
+            connect_timeout: seconds(10),
+            source_ips: Vec::new(),
+            ca_file: String::new(),
+            max_frame_bytes: 1024 * 1024,
+            faults: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolName {
+    Json,
+    Binary,
+}
+
+/// Who is simulated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PopulationFile {
+    /// Simulated people. Neighbours (0 and 1, 2 and 3 …) share a direct room.
+    pub users: u64,
+    /// Connections of each user. The first one sends, all receive.
+    pub devices_per_user: u64,
+    /// Group rooms: `{ count = 20, members = 50 }`. Members follow one another and wrap around.
+    pub groups: Vec<GroupsFile>,
+    /// Whether each device asks to join its groups when it connects; `false` when the platform knows the members.
+    pub join_on_connect: bool,
+}
+
+impl Default for PopulationFile {
+    fn default() -> Self {
+        Self { users: 100, devices_per_user: 1, groups: Vec::new(), join_on_connect: true }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GroupsFile {
+    /// Rooms of this size.
+    pub count: u64,
+    /// Users in each.
+    pub members: u64,
+}
+
+/// The course of a run: connect, ramp, warmup, hold, drain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PhasesFile {
+    /// Connections opened per second, over the whole run.
+    pub connect_rate: f64,
+    /// Time in which traffic grows from nothing to the full rate.
+    pub ramp: Span,
+    /// Full rate, not yet in the steady figures.
+    pub warmup: Span,
+    /// Full rate, measured: the steady window.
+    pub hold: Span,
+    /// No more sending; at most this long is waited for what is still under way.
+    pub drain: Span,
+}
+
+impl Default for PhasesFile {
+    fn default() -> Self {
+        Self { connect_rate: 200.0, ramp: seconds(5), warmup: seconds(5), hold: seconds(30), drain: seconds(10) }
+    }
+}
+
+/// What is sent, as an open-loop schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrafficFile {
+    /// Messages per second sent by all users together.
+    pub rate: f64,
+    /// Spacing of the messages.
+    pub arrivals: ArrivalsName,
+    /// Weights of the kinds of message.
+    pub mix: MixFile,
+    /// Sizes of the content by weight: `{ bytes = 256, weight = 9 }`.
+    pub payload: Vec<PayloadFile>,
+}
+
+impl Default for TrafficFile {
+    fn default() -> Self {
+        Self {
+            rate: 50.0,
+            arrivals: ArrivalsName::Poisson,
+            mix: MixFile::default(),
+            payload: vec![PayloadFile { bytes: 256, weight: 1.0 }],
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ArrivalsName {
+    Constant,
+    Poisson,
+}
+
+/// Weights, of any sum. A kind with weight 0 does not occur.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MixFile {
+    /// From a user to the other user of a direct room.
+    pub direct: f64,
+    /// From a member to all members of a group.
+    pub group: f64,
+    /// From the platform to one user.
+    pub system: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PayloadFile {
+    /// Length of the content in bytes.
+    pub bytes: u64,
+    /// Share relative to the other entries.
+    pub weight: f64,
+}
+
+impl Default for PayloadFile {
+    fn default() -> Self {
+        Self { bytes: 256, weight: 1.0 }
+    }
+}
+
+/// How a device shows that it is alive, and learns that its peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeartbeatFile {
+    /// `ping`: WebSocket ping. `message`: an application frame. `none`: nothing, and a silent peer goes unnoticed.
+    pub kind: HeartbeatName,
+    /// Time between two heartbeats of a connection; the first comes at a random part of it.
+    pub interval: Span,
+    /// An answer later than this ends the connection.
+    pub timeout: Span,
+}
+
+impl Default for HeartbeatFile {
+    fn default() -> Self {
+        Self { kind: HeartbeatName::Ping, interval: seconds(30), timeout: seconds(10) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HeartbeatName {
+    Ping,
+    Message,
+    None,
+}
+
+/// What a device does after its connection was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReconnectFile {
+    /// `none`: it stays away. `fixed`: after `delay`. `exponential`: doubling from `delay` to `max`, full jitter.
+    pub policy: ReconnectName,
+    pub delay: Span,
+    pub max: Span,
+}
+
+impl Default for ReconnectFile {
+    fn default() -> Self {
+        Self { policy: ReconnectName::Exponential, delay: Span(Duration::from_millis(500)), max: seconds(30) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReconnectName {
+    None,
+    Fixed,
+    Exponential,
+}
+
+/// From when on a delivery is late.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeadlineFile {
+    /// Counted from the time at which the message was due to be sent.
+    pub delivery: Span,
+}
+
+impl Default for DeadlineFile {
+    fn default() -> Self {
+        Self { delivery: seconds(5) }
+    }
+}
+
+/// The load generator itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GeneratorFile {
+    /// Threads that carry users; 0: one per processor.
+    pub shards: u64,
+    /// Messages that may wait in one connection before further ones are counted as saturated.
+    pub send_queue: u64,
+    /// A message that is later than this at its turn is not sent but counted as underrun.
+    pub max_lag: Span,
+}
+
+impl Default for GeneratorFile {
+    fn default() -> Self {
+        Self { shards: 0, send_queue: 256, max_lag: seconds(1) }
+    }
+}
+
+fn seconds(n: u64) -> Span {
+    Span(Duration::from_secs(n))
+}

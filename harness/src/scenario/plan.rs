@@ -1,0 +1,142 @@
+//! The plan: what will be done, valid and immutable. Everything below the scenario reads this and never the file.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::payload::Payload;
+use super::topology::{RoomKind, Topology};
+use crate::units::Rate;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub name: String,
+    pub seed: u64,
+    pub target: Target,
+    pub topology: Topology,
+    pub join_on_connect: bool,
+    pub phases: Phases,
+    pub traffic: Traffic,
+    /// `None`: no heartbeats.
+    pub heartbeat: Option<Heartbeat>,
+    pub reconnect: Reconnect,
+    /// From when on, counted from its due time, a delivery is late.
+    pub delivery_deadline: Duration,
+    pub generator: Generator,
+    /// Expressions as written; `verdict` parses them.
+    pub thresholds: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    pub place: Place,
+    pub protocol: Protocol,
+    /// Name and value, with `{user}` and `{device}` not yet filled in; likewise `query`.
+    pub headers: Vec<(String, String)>,
+    pub query: Vec<(String, String)>,
+    pub connect_timeout: Duration,
+    /// Empty: the system chooses.
+    pub source_ips: Vec<IpAddr>,
+    pub ca_file: Option<PathBuf>,
+    pub max_frame_bytes: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    Embedded { faults: Vec<mock_server::Fault> },
+    Url(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Json,
+    Binary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phases {
+    pub connect_rate: Rate,
+    pub ramp: Duration,
+    pub warmup: Duration,
+    pub hold: Duration,
+    pub drain: Duration,
+}
+
+impl Phases {
+    /// From the first to the last message.
+    pub fn traffic(&self) -> Duration {
+        self.ramp + self.warmup + self.hold
+    }
+
+    /// From the first message to the start of the steady window.
+    pub fn until_steady(&self) -> Duration {
+        self.ramp + self.warmup
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traffic {
+    pub rate: Rate,
+    pub arrivals: Arrivals,
+    /// Shares of the kinds of message; their sum is 1, or all are 0 when the rate is.
+    pub mix: [(RoomKind, f64); 3],
+    pub payload: Payload,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    Constant,
+    Poisson,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heartbeat {
+    pub kind: HeartbeatKind,
+    pub interval: Duration,
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeartbeatKind {
+    /// WebSocket ping.
+    Ping,
+    /// A frame of the application's protocol.
+    Message,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reconnect {
+    None,
+    Fixed { delay: Duration },
+    Exponential { delay: Duration, max: Duration },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generator {
+    pub shards: u32,
+    /// Messages that may wait in one connection.
+    pub send_queue: usize,
+    /// A message later than this at its turn is an underrun.
+    pub max_lag: Duration,
+}
+
+impl Plan {
+    /// Mean number of devices that must get a message, over the mix.
+    pub fn mean_fan_out(&self) -> f64 {
+        let devices = f64::from(self.topology.devices_per_user());
+        let groups = self.topology.group_count();
+        self.traffic
+            .mix
+            .iter()
+            .map(|(kind, share)| match kind {
+                RoomKind::Direct => share * (2.0 * devices - 1.0),
+                RoomKind::Group if groups == 0 => 0.0,
+                RoomKind::Group => {
+                    let members: u64 = (0..groups).filter_map(|g| self.topology.members_of(g)).map(u64::from).sum();
+                    share * (members as f64 / f64::from(groups) * devices - 1.0)
+                }
+                RoomKind::System => share * devices,
+            })
+            .sum()
+    }
+}
