@@ -1,0 +1,219 @@
+//! One shard's book: numbers what its users send, takes note of acknowledgements and arrivals, and says of each what it
+//! is. Owned by one thread; the outcome of each event goes to the recorder, the book itself to the judge.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::content::Contents;
+use super::receiver::Receiver;
+use super::track::{Absences, Arrival, Track};
+use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx, UserIx};
+use crate::units::UnixNanos;
+use crate::wire::{MAX_SEQ, MsgId, Token};
+
+/// How far an id's due time may lie ahead of the clock: the rounding of a clock, not more.
+const CLOCK_SLACK: Duration = Duration::from_millis(1);
+
+/// What all books of a run have in common.
+#[derive(Debug)]
+pub struct Series {
+    pub plan: Arc<Plan>,
+    pub contents: Contents,
+    /// Tells this run's ids from those of other runs.
+    pub run_tag: u8,
+    /// No message of this run is due before.
+    pub started: UnixNanos,
+}
+
+/// Arrivals so far, by class. A delivery's final class is known to the judge only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Deliveries that the dispatched messages should make.
+    pub expected: u64,
+    /// First arrivals within the deadline, and after it.
+    pub in_time: u64,
+    pub late: u64,
+    pub duplicated: u64,
+    pub reordered: u64,
+    pub misrouted: u64,
+    pub corrupted: u64,
+    pub unexpected: u64,
+    /// Messages acknowledged, each once.
+    pub acked: u64,
+    /// Deliveries now missing although a later one of the same stream has come.
+    pub overtaken: u64,
+}
+
+impl Seen {
+    pub fn add(&mut self, other: &Self) {
+        let Self { expected, in_time, late, duplicated, reordered, misrouted, corrupted, unexpected, acked, overtaken } =
+            other;
+        self.expected += expected;
+        self.in_time += in_time;
+        self.late += late;
+        self.duplicated += duplicated;
+        self.reordered += reordered;
+        self.misrouted += misrouted;
+        self.corrupted += corrupted;
+        self.unexpected += unexpected;
+        self.acked += acked;
+        self.overtaken += overtaken;
+    }
+
+    pub fn first_arrivals(&self) -> u64 {
+        self.in_time + self.late
+    }
+}
+
+/// A latency to record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    pub kind: RoomKind,
+    pub due: UnixNanos,
+    pub latency: Duration,
+}
+
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// Sequences given out so far.
+    pub dispatched: u32,
+    pub acked: Track,
+}
+
+#[derive(Debug)]
+pub struct Book {
+    series: Arc<Series>,
+    /// The devices whose arrivals are noted here.
+    devices: Range<u32>,
+    receivers: Vec<Receiver>,
+    sent: HashMap<StreamIx, Sent>,
+    seen: Seen,
+}
+
+impl Book {
+    pub fn new(series: Arc<Series>, devices: Range<u32>) -> Self {
+        let receivers = vec![Receiver::default(); devices.len()];
+        Self { series, devices, receivers, sent: HashMap::new(), seen: Seen::default() }
+    }
+
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Gives the next message of `stream` its id. `None`: the stream is used up.
+    pub fn dispatch(&mut self, stream: StreamIx, due: UnixNanos) -> Option<MsgId> {
+        let plan = &self.series.plan;
+        let fan_out = plan.topology.fan_out(&plan.topology.stream(stream)?);
+        let sent = self.sent.entry(stream).or_default();
+        if sent.dispatched == MAX_SEQ {
+            return None;
+        }
+        let token = Token { run_tag: self.series.run_tag, stream: stream.0, seq: sent.dispatched, due };
+        sent.dispatched += 1;
+        self.seen.expected += u64::from(fan_out);
+        Some(MsgId::encode(&token))
+    }
+
+    /// The content that belongs to `id`.
+    pub fn content(&self, id: MsgId) -> &str {
+        self.series.contents.of(id)
+    }
+
+    /// An acknowledgement reached `user`. A repeated one is nothing new, one of a message never sent is unexpected.
+    pub fn acknowledged(&mut self, user: UserIx, id: Option<MsgId>, now: UnixNanos) -> Option<Measured> {
+        let Some(token) = self.own_token(id, now) else {
+            self.seen.unexpected += 1;
+            return None;
+        };
+        let stream = self.series.plan.topology.stream(StreamIx(token.stream)).filter(|stream| stream.sender == user);
+        let sent = self.sent.get_mut(&StreamIx(token.stream)).filter(|sent| token.seq < sent.dispatched);
+        let (Some(stream), Some(sent)) = (stream, sent) else {
+            self.seen.unexpected += 1;
+            return None;
+        };
+        if sent.acked.observe(token.seq, Absences(0)) == Arrival::Duplicate {
+            return None;
+        }
+        self.seen.acked += 1;
+        Some(Measured { kind: stream.kind, due: token.due, latency: now.since(token.due) })
+    }
+
+    /// A message reached `device`. Gives back the latency of a first arrival.
+    pub fn arrived(&mut self, device: DeviceIx, id: Option<MsgId>, content: &str, now: UnixNanos) -> Option<Measured> {
+        let known = self.own_token(id, now).and_then(|token| {
+            Some((id?, token, self.series.plan.topology.stream(StreamIx(token.stream))?))
+        });
+        let Some((id, token, stream)) = known else {
+            self.seen.unexpected += 1;
+            return None;
+        };
+        if !self.series.plan.topology.receives(&stream, device) {
+            self.seen.misrouted += 1;
+            return None;
+        }
+        if content != self.series.contents.of(id) {
+            self.seen.corrupted += 1;
+        }
+        let receiver = &mut self.receivers[(device.0 - self.devices.start) as usize];
+        let (arrival, left_out) = receiver.observe(&stream, token.seq);
+        match arrival {
+            Arrival::Duplicate => {
+                self.seen.duplicated += 1;
+                return None;
+            }
+            Arrival::Reordered => {
+                self.seen.reordered += 1;
+                self.seen.overtaken -= 1;
+            }
+            Arrival::InOrder => self.seen.overtaken += u64::from(left_out),
+        }
+        let latency = now.since(token.due);
+        if latency > self.series.plan.delivery_deadline {
+            self.seen.late += 1;
+        } else {
+            self.seen.in_time += 1;
+        }
+        Some(Measured { kind: stream.kind, due: token.due, latency })
+    }
+
+    /// Something came that carries no id at all.
+    pub fn foreign(&mut self) {
+        self.seen.unexpected += 1;
+    }
+
+    /// `device` is not connected, or was not at the start of traffic.
+    pub fn away(&mut self, device: DeviceIx) {
+        self.receivers[(device.0 - self.devices.start) as usize].away();
+    }
+
+    /// `device` has shown that it read everything sent to it so far; holds until it goes away.
+    pub fn proven(&mut self, device: DeviceIx) {
+        self.receivers[(device.0 - self.devices.start) as usize].proven_at_end = true;
+    }
+
+    fn own_token(&self, id: Option<MsgId>, now: UnixNanos) -> Option<Token> {
+        let token = id?.decode()?;
+        // The id keeps the due time rounded down.
+        let due = token.due.plus(CLOCK_SLACK)..=now.plus(CLOCK_SLACK);
+        let ours = token.run_tag == self.series.run_tag && due.end() >= &token.due && due.start() >= &self.series.started;
+        ours.then_some(token)
+    }
+
+    pub(super) fn sent(&self) -> impl Iterator<Item = (StreamIx, &Sent)> {
+        self.sent.iter().map(|(stream, sent)| (*stream, sent))
+    }
+
+    pub(super) fn sent_of(&self, stream: StreamIx) -> Option<&Sent> {
+        self.sent.get(&stream)
+    }
+
+    pub(super) fn receiver(&self, device: DeviceIx) -> Option<&Receiver> {
+        self.devices.contains(&device.0).then(|| &self.receivers[(device.0 - self.devices.start) as usize])
+    }
+
+    pub(super) fn receivers(&self) -> &[Receiver] {
+        &self.receivers
+    }
+}

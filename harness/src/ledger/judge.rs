@@ -1,0 +1,146 @@
+//! The judgement after the drain: lays what was sent beside what was seen and gives every expected delivery its one class.
+
+use std::collections::HashMap;
+
+use super::book::{Book, Seen};
+use super::holes::Hole;
+use crate::scenario::{DeviceIx, Plan, RoomIx, RoomKind, Stream, StreamIx, Topology};
+
+/// The classes of the contract, for a whole run. `expected` is the sum of the five after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deliveries {
+    pub expected: u64,
+    pub delivered: u64,
+    pub late: u64,
+    pub lost: u64,
+    pub lost_unacked: u64,
+    pub unverified: u64,
+    pub duplicated: u64,
+    pub reordered: u64,
+    pub misrouted: u64,
+    pub corrupted: u64,
+    pub unexpected: u64,
+    pub recovered: u64,
+}
+
+impl Deliveries {
+    /// Expected deliveries that were not seen, whatever the reason.
+    pub fn missing(&self) -> u64 {
+        self.lost + self.lost_unacked + self.unverified
+    }
+}
+
+/// What was found, with the missing deliveries by kind of room.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Judgement {
+    pub deliveries: Deliveries,
+    pub missing_by_kind: [(RoomKindIx, u64); 3],
+}
+
+/// Index of a kind in [`RoomKind::ALL`].
+pub type RoomKindIx = usize;
+
+/// Judges the books of all shards together. A device that is in no book was not provably there.
+pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
+    let mut seen = Seen::default();
+    books.iter().for_each(|book| seen.add(book.seen()));
+    let mut tally = Tally::default();
+    for (ix, sent) in books.iter().flat_map(Book::sent) {
+        let Some(stream) = plan.topology.stream(ix) else { continue };
+        let unacked: Vec<Hole> = sent.acked.missing(sent.dispatched, None).collect();
+        let kind = RoomKind::ALL.iter().position(|kind| *kind == stream.kind).unwrap_or_default();
+        plan.topology.for_each_recipient(&stream, |device| {
+            tally.recipient(kind, sent.dispatched, &unacked, &missing(books, device, &stream, sent.dispatched));
+        });
+    }
+    let forged = forged(&plan.topology, books);
+    let arrived = tally.expected - tally.lost - tally.lost_unacked - tally.unverified;
+    let late = seen.late.min(arrived);
+    Judgement {
+        deliveries: Deliveries {
+            expected: tally.expected,
+            delivered: arrived - late,
+            late,
+            lost: tally.lost,
+            lost_unacked: tally.lost_unacked,
+            unverified: tally.unverified,
+            duplicated: seen.duplicated,
+            reordered: seen.reordered,
+            misrouted: seen.misrouted,
+            corrupted: seen.corrupted,
+            unexpected: seen.unexpected + forged,
+            recovered: tally.recovered,
+        },
+        missing_by_kind: std::array::from_fn(|kind| (kind, tally.missing_by_kind[kind])),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    expected: u64,
+    lost: u64,
+    lost_unacked: u64,
+    unverified: u64,
+    recovered: u64,
+    missing_by_kind: [u64; 3],
+}
+
+impl Tally {
+    fn recipient(&mut self, kind: usize, dispatched: u32, unacked: &[Hole], missing: &[Hole]) {
+        self.expected += u64::from(dispatched);
+        let unacked_count: u64 = unacked.iter().map(|hole| hole.len()).sum();
+        let mut unacked_missing = 0;
+        for hole in missing {
+            self.missing_by_kind[kind] += hole.len();
+            let without_ack = overlap(*hole, unacked);
+            unacked_missing += without_ack;
+            if hole.proven {
+                self.lost_unacked += without_ack;
+                self.lost += hole.len() - without_ack;
+            } else {
+                self.unverified += hole.len();
+            }
+        }
+        self.recovered += unacked_count - unacked_missing;
+    }
+}
+
+/// Length of what `hole` and `others`, which are in order, have in common.
+fn overlap(hole: Hole, others: &[Hole]) -> u64 {
+    let first = others.partition_point(|other| other.end <= hole.start);
+    others[first..]
+        .iter()
+        .take_while(|other| other.start < hole.end)
+        .map(|other| u64::from(other.end.min(hole.end) - other.start.max(hole.start)))
+        .sum()
+}
+
+fn missing(books: &[Book], device: DeviceIx, stream: &Stream, dispatched: u32) -> Vec<Hole> {
+    let everything = |proven| vec![Hole { start: 0, end: dispatched, proven }];
+    let Some(receiver) = books.iter().find_map(|book| book.receiver(device)) else { return everything(false) };
+    match receiver.track(stream) {
+        Some(track) => track.missing(dispatched, receiver.absences_at_end()).collect(),
+        // Nothing ever came: proves something only if the device was there from start to end.
+        None => everything(receiver.absences_at_end().is_some_and(|absences| absences.0 == 0)),
+    }
+}
+
+/// Arrivals with an id that looks like ours but was never given out; they passed as first arrivals.
+fn forged(topology: &Topology, books: &[Book]) -> u64 {
+    let mut first_streams: HashMap<RoomIx, u32> = HashMap::new();
+    let mut next = 0;
+    while let Some(stream) = topology.stream(StreamIx(next)) {
+        first_streams.insert(stream.room, next);
+        next += stream.room_streams;
+    }
+    let dispatched = |ix| books.iter().find_map(|book| book.sent_of(ix)).map_or(0, |sent| sent.dispatched);
+    books
+        .iter()
+        .flat_map(Book::receivers)
+        .flat_map(|receiver| receiver.rooms())
+        .filter_map(|(room, tracks)| Some((*first_streams.get(&room)?, tracks)))
+        .flat_map(|(first, tracks)| tracks.iter().enumerate().map(move |(i, track)| (StreamIx(first + i as u32), track)))
+        .filter(|(_, track)| track.next() > 0)
+        .map(|(ix, track)| track.seen_from(dispatched(ix)))
+        .sum()
+}

@@ -1,0 +1,95 @@
+//! Compact binary frames, as docs/protocol.md lays them out.
+
+use std::borrow::Cow;
+
+use tokio_tungstenite::tungstenite::Message;
+
+use super::codec::Codec;
+use super::frame::{Incoming, MessageKind, Outgoing};
+use super::id::MsgId;
+
+pub const CODEC: Codec = Codec { name: "binary", subprotocol: Some("uproar.binary.v1"), encode, decode };
+
+const CHAT: u8 = 1;
+const GROUP: u8 = 2;
+const SYSTEM: u8 = 3;
+const ACK: u8 = 4;
+const PING: u8 = 5;
+const PONG: u8 = 6;
+const JOIN: u8 = 7;
+const JOINED: u8 = 8;
+const ERROR: u8 = 11;
+
+fn encode(frame: &Outgoing<'_>) -> Message {
+    let mut out = Vec::new();
+    match *frame {
+        Outgoing::Message { kind, id, from, to, content, timestamp_ms } => {
+            out.reserve(27 + from.len() + to.len() + content.len());
+            out.push(match kind {
+                MessageKind::Chat => CHAT,
+                MessageKind::Group => GROUP,
+                MessageKind::System => SYSTEM,
+            });
+            out.extend_from_slice(id.as_bytes());
+            out.extend_from_slice(&timestamp_ms.to_be_bytes());
+            push_short(&mut out, from);
+            push_short(&mut out, to);
+            out.extend_from_slice(content.as_bytes());
+        }
+        Outgoing::Heartbeat { seq } => {
+            out.push(PING);
+            out.extend_from_slice(&seq.to_be_bytes());
+        }
+        Outgoing::Join { room } => {
+            out.push(JOIN);
+            out.extend_from_slice(room.as_bytes());
+        }
+    }
+    Message::binary(out)
+}
+
+/// Names are made by us and far shorter than 255 bytes.
+fn push_short(out: &mut Vec<u8>, text: &str) {
+    let bytes = &text.as_bytes()[..text.len().min(255)];
+    out.push(bytes.len() as u8);
+    out.extend_from_slice(bytes);
+}
+
+fn decode(bytes: &[u8], each: &mut dyn FnMut(Incoming<'_>)) {
+    each(parse(bytes).unwrap_or(Incoming::Foreign));
+}
+
+fn parse(bytes: &[u8]) -> Option<Incoming<'_>> {
+    let (kind, mut rest) = bytes.split_first()?;
+    Some(match *kind {
+        CHAT | GROUP | SYSTEM => {
+            let id = take_id(&mut rest)?;
+            rest.split_off(..8)?;
+            take_short(&mut rest)?;
+            take_short(&mut rest)?;
+            // A content that is no UTF-8 was altered: kept, so that it is seen to differ.
+            Incoming::Message { id: Some(id), content: String::from_utf8_lossy(rest) }
+        }
+        ACK => Incoming::Acknowledged { id: Some(take_id(&mut rest)?) },
+        PONG => Incoming::HeartbeatAnswer { seq: u64::from_be_bytes(rest.try_into().ok()?) },
+        JOINED => {
+            rest.split_off(..4)?;
+            Incoming::Joined { room: Cow::Borrowed(std::str::from_utf8(rest).ok()?) }
+        }
+        ERROR => {
+            let id = take_id(&mut rest)?;
+            let code = String::from_utf8_lossy(take_short(&mut rest)?);
+            Incoming::Refused { id: (id.as_bytes() != &[0; 16]).then_some(id), code }
+        }
+        _ => return None,
+    })
+}
+
+fn take_id(rest: &mut &[u8]) -> Option<MsgId> {
+    rest.split_off(..16)?.try_into().ok().map(MsgId::from_bytes)
+}
+
+fn take_short<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = *rest.split_off_first()?;
+    rest.split_off(..usize::from(length))
+}

@@ -1,0 +1,84 @@
+//! A protocol's two directions, and the list of protocols. To add one: a file beside this one, golden frames under
+//! `tests/golden/<name>/`, a line in [`PROTOCOLS`].
+
+use tokio_tungstenite::tungstenite::Message;
+
+use super::frame::{Incoming, Outgoing};
+use super::{binary, json};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Codec {
+    /// As in `target.protocol`.
+    pub name: &'static str,
+    /// Asked for in `Sec-WebSocket-Protocol`.
+    pub subprotocol: Option<&'static str>,
+    pub encode: fn(&Outgoing<'_>) -> Message,
+    /// Calls back once for each thing said in the payload of one frame, whatever its opcode. Never panics.
+    pub decode: fn(&[u8], &mut dyn FnMut(Incoming<'_>)),
+}
+
+pub const PROTOCOLS: [Codec; 2] = [json::CODEC, binary::CODEC];
+
+/// The codec called `name`.
+pub fn protocol(name: &str) -> Option<Codec> {
+    PROTOCOLS.into_iter().find(|codec| codec.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use proptest::prelude::*;
+
+    use super::super::frame::MessageKind;
+    use super::super::id::MsgId;
+    use super::*;
+
+    fn decoded(codec: &Codec, bytes: &[u8]) -> Vec<String> {
+        let mut heard = Vec::new();
+        (codec.decode)(bytes, &mut |incoming| heard.push(format!("{incoming:?}")));
+        heard
+    }
+
+    #[test]
+    fn a_message_pushed_back_unchanged_is_heard_with_its_id_and_content() {
+        let id = MsgId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
+        for content in ["hello", "quote \" and \\ and \n", "你好 🎉"] {
+            let frame =
+                Outgoing::Message { kind: MessageKind::Group, id, from: "user_1", to: "group_2", content, timestamp_ms: 5 };
+            for codec in PROTOCOLS {
+                let bytes = (codec.encode)(&frame).into_data();
+                let expected = Incoming::Message { id: Some(id), content: Cow::Borrowed(content) };
+                assert_eq!(decoded(&codec, &bytes), [format!("{expected:?}")], "{}", codec.name);
+            }
+        }
+    }
+
+    #[test]
+    fn odd_json_is_told_apart_and_loses_nothing() {
+        let json = protocol("json").unwrap();
+        let cases = [
+            (r#"[{"type":"pong","seq":1},{"type":"pong","seq":2}]"#, 2, "HeartbeatAnswer"),
+            (r#"{"type":"chat","msgId":"x","content":"a","seq":"odd"}"#, 1, "Message { id: None"),
+            (r#"{"type":"welcome"}"#, 1, "Foreign"),
+            (r#"{"msgId":12}"#, 1, "Foreign"),
+            ("not json", 1, "Foreign"),
+            ("", 1, "Foreign"),
+            ("[]", 0, ""),
+        ];
+        for (text, count, start) in cases {
+            let heard = decoded(&json, text.as_bytes());
+            assert_eq!(heard.len(), count, "{text}");
+            assert!(heard.iter().all(|h| h.starts_with(start)), "{text}: {heard:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for codec in PROTOCOLS {
+                decoded(&codec, &bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where connections go and how a device introduces itself, worked out once before the first one is opened.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
+use tokio_tungstenite::tungstenite::http::header::SEC_WEBSOCKET_PROTOCOL;
+use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Uri};
+
+use super::codec::Codec;
+
+/// The target as the plan gives it.
+#[derive(Debug, Clone)]
+pub struct EndpointConfig<'a> {
+    pub url: &'a str,
+    pub codec: Codec,
+    /// Name and value, `{user}` and `{device}` not yet filled in; likewise `query`.
+    pub headers: &'a [(String, String)],
+    pub query: &'a [(String, String)],
+    pub connect_timeout: Duration,
+    pub source_ips: &'a [IpAddr],
+    pub ca_file: Option<&'a Path>,
+    pub max_frame_bytes: usize,
+}
+
+/// Why nothing can be connected to.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    #[error("'{url}' is no WebSocket address: {why}")]
+    Url { url: String, why: String },
+    #[error("cannot find the address of '{host}': {source}; check target.url")]
+    Resolve { host: String, source: io::Error },
+    #[error("the name '{host}' has no address; check target.url")]
+    NoAddress { host: String },
+    #[error("the name of '{host}' could not be looked up within {after:?}; check target.url and the resolver")]
+    ResolveTimeout { host: String, after: Duration },
+    #[error("cannot read certificates from {file}: {why}; target.ca_file must be a PEM file")]
+    CaFile { file: PathBuf, why: String },
+    #[error("target.source_ips has no address of the same family as {address}")]
+    SourceFamily { address: SocketAddr },
+}
+
+/// What every connection needs; shared by all shards.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub address: SocketAddr,
+    pub codec: Codec,
+    pub connect_timeout: Duration,
+    pub max_frame_bytes: usize,
+    pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    source_ips: Vec<IpAddr>,
+    url: String,
+    headers: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+}
+
+/// Who connects.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity<'a> {
+    pub user: &'a str,
+    /// Number of the device among those of its user.
+    pub device: u32,
+}
+
+impl Endpoint {
+    /// Resolves the name and reads the certificates. Takes at most the connect timeout.
+    pub async fn prepare(config: EndpointConfig<'_>) -> Result<Self, EndpointError> {
+        let wrong_url = |why: &str| EndpointError::Url { url: config.url.to_owned(), why: why.to_owned() };
+        let uri: Uri = config.url.parse().map_err(|error| wrong_url(&format!("{error}")))?;
+        let host = uri.host().ok_or_else(|| wrong_url("it names no host"))?.trim_matches(['[', ']']).to_owned();
+        let encrypted = uri.scheme_str() == Some("wss");
+        let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
+        let address = resolve(&host, port, config.connect_timeout, config.source_ips).await?;
+        let tls = if encrypted {
+            let name = ServerName::try_from(host).map_err(|error| wrong_url(&error.to_string()))?;
+            Some((Arc::new(client_config(config.ca_file)?), name))
+        } else {
+            None
+        };
+        Ok(Self {
+            address,
+            codec: config.codec,
+            connect_timeout: config.connect_timeout,
+            max_frame_bytes: config.max_frame_bytes,
+            tls,
+            source_ips: config.source_ips.iter().copied().filter(|ip| ip.is_ipv4() == address.is_ipv4()).collect(),
+            url: config.url.to_owned(),
+            headers: config.headers.to_vec(),
+            query: config.query.to_vec(),
+        })
+    }
+
+    /// The local address for the `nth` connection; `None`: the system chooses.
+    pub fn source_ip(&self, nth: u32) -> Option<IpAddr> {
+        let count = self.source_ips.len();
+        (count > 0).then(|| self.source_ips[nth as usize % count])
+    }
+
+    /// The upgrade request of one device.
+    pub(super) fn request(&self, identity: Identity<'_>) -> Result<Request, Box<tokio_tungstenite::tungstenite::Error>> {
+        let mut url = self.url.clone();
+        for (key, value) in &self.query {
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(&percent_encoded(key));
+            url.push('=');
+            url.push_str(&percent_encoded(&fill(value, identity)));
+        }
+        let mut request = url.into_client_request()?;
+        for (name, value) in &self.headers {
+            let name: HeaderName = name.parse().map_err(|error| Box::new(<_>::from(error)))?;
+            let value: HeaderValue = fill(value, identity).parse().map_err(|error| Box::new(<_>::from(error)))?;
+            request.headers_mut().insert(name, value);
+        }
+        if let Some(protocol) = self.codec.subprotocol {
+            request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+        }
+        Ok(request)
+    }
+}
+
+async fn resolve(
+    host: &str,
+    port: u16,
+    within: Duration,
+    source_ips: &[IpAddr],
+) -> Result<SocketAddr, EndpointError> {
+    let lookup = tokio::time::timeout(within, tokio::net::lookup_host((host, port))).await;
+    let found = lookup
+        .map_err(|_| EndpointError::ResolveTimeout { host: host.to_owned(), after: within })?
+        .map_err(|source| EndpointError::Resolve { host: host.to_owned(), source })?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = *found.first().ok_or_else(|| EndpointError::NoAddress { host: host.to_owned() })?;
+    if source_ips.is_empty() {
+        return Ok(first);
+    }
+    let usable = |address: &&SocketAddr| source_ips.iter().any(|ip| ip.is_ipv4() == address.is_ipv4());
+    found.iter().find(usable).copied().ok_or(EndpointError::SourceFamily { address: first })
+}
+
+fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, EndpointError> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    if let Some(file) = ca_file {
+        let wrong = |why: String| EndpointError::CaFile { file: file.to_owned(), why };
+        let certificates = CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))?;
+        let mut count = 0;
+        for certificate in certificates {
+            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+            count += 1;
+        }
+        if count == 0 {
+            return Err(wrong("it holds none".to_owned()));
+        }
+    }
+    Ok(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+}
+
+fn fill(template: &str, identity: Identity<'_>) -> String {
+    template.replace("{user}", identity.user).replace("{device}", &identity.device.to_string())
+}
+
+/// Encodes all but the unreserved characters of RFC 3986.
+fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

@@ -1,0 +1,166 @@
+//! Why a connection could not be made, or ended: closed lists for counting, with a text for people.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio_tungstenite::tungstenite::Error as WsError;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+
+/// Kinds of failure to connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    Refused,
+    Timeout,
+    Reset,
+    Unreachable,
+    /// The server answered the upgrade with this HTTP status.
+    Status(u16),
+    Tls,
+    /// The answer is no WebSocket handshake.
+    Handshake,
+    /// The server did not let the user into its groups.
+    Join,
+    /// No local port or address left.
+    LocalPorts,
+    /// No file descriptor left.
+    LocalFiles,
+    Other,
+}
+
+impl FailureKind {
+    fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::TimedOut => Self::Timeout,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => Self::Reset,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Self::Unreachable,
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Self::LocalPorts,
+            _ => match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+                Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => Self::LocalFiles,
+                _ => Self::Other,
+            },
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Reset => "reset",
+            Self::Unreachable => "unreachable",
+            Self::Status(status) => return write!(f, "http_{status}"),
+            Self::Tls => "tls",
+            Self::Handshake => "handshake",
+            Self::Join => "join",
+            Self::LocalPorts => "local_ports",
+            Self::LocalFiles => "local_files",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// A connection that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("cannot connect to {address}: {source}")]
+    Tcp { address: SocketAddr, source: io::Error },
+    #[error("cannot use local address {address}: {source}")]
+    Source { address: std::net::IpAddr, source: io::Error },
+    #[error("TLS handshake with {address} failed: {source}")]
+    Tls { address: SocketAddr, source: io::Error },
+    #[error("{address} answered the WebSocket upgrade with HTTP status {status}")]
+    Status { address: SocketAddr, status: u16, retry_after: Option<String> },
+    #[error("{address} does not speak WebSocket: {source}")]
+    Handshake { address: SocketAddr, source: Box<WsError> },
+    #[error("{address} did not confirm the groups asked for: {why}")]
+    Join { address: SocketAddr, why: String },
+    #[error("no answer from {address} within {after:?}, while {stage}")]
+    Timeout { address: SocketAddr, after: Duration, stage: &'static str },
+}
+
+impl ConnectError {
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Tcp { source, .. } | Self::Source { source, .. } => FailureKind::of_io(source),
+            Self::Tls { .. } => FailureKind::Tls,
+            Self::Status { status, .. } => FailureKind::Status(*status),
+            Self::Handshake { source, .. } => match &**source {
+                WsError::Io(error) => FailureKind::of_io(error),
+                WsError::Protocol(ProtocolError::HandshakeIncomplete) => FailureKind::Reset,
+                _ => FailureKind::Handshake,
+            },
+            Self::Join { .. } => FailureKind::Join,
+            Self::Timeout { .. } => FailureKind::Timeout,
+        }
+    }
+}
+
+/// Why a connection that was up is so no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropCause {
+    /// Close frame with code 1000 or 1001, or without a code.
+    Clean,
+    /// Close frame with another code.
+    Code(u16),
+    /// The stream ended without a close frame.
+    NoClose,
+    Reset,
+    /// A heartbeat went unanswered although the peer said other things.
+    HeartbeatTimeout,
+    /// A heartbeat went unanswered and nothing else was heard.
+    HalfOpen,
+    /// The peer broke the WebSocket protocol.
+    Protocol,
+    /// A frame above `target.max_frame_bytes`.
+    TooLarge,
+    Other,
+}
+
+impl DropCause {
+    /// By the code of a close frame.
+    pub fn of_code(code: Option<u16>) -> Self {
+        match code {
+            None | Some(1000 | 1001) => Self::Clean,
+            Some(code) => Self::Code(code),
+        }
+    }
+}
+
+impl From<&WsError> for DropCause {
+    fn from(error: &WsError) -> Self {
+        match error {
+            WsError::ConnectionClosed | WsError::AlreadyClosed => Self::Clean,
+            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::NoClose,
+            WsError::Io(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof => Self::NoClose,
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+                    Self::Reset
+                }
+                _ => Self::Other,
+            },
+            WsError::Capacity(_) => Self::TooLarge,
+            WsError::Protocol(_) | WsError::Utf8(_) | WsError::AttackAttempt => Self::Protocol,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl fmt::Display for DropCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Clean => "closed_clean",
+            Self::Code(code) => return write!(f, "closed_{code}"),
+            Self::NoClose => "closed_without_close_frame",
+            Self::Reset => "reset",
+            Self::HeartbeatTimeout => "heartbeat_timeout",
+            Self::HalfOpen => "half_open",
+            Self::Protocol => "protocol_error",
+            Self::TooLarge => "frame_too_large",
+            Self::Other => "other",
+        })
+    }
+}

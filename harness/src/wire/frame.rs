@@ -1,0 +1,46 @@
+//! What is said on a connection, apart from how its bytes look.
+
+use std::borrow::Cow;
+
+use super::id::MsgId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    Chat,
+    Group,
+    System,
+}
+
+/// What a device says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outgoing<'a> {
+    Message {
+        kind: MessageKind,
+        id: MsgId,
+        from: &'a str,
+        to: &'a str,
+        content: &'a str,
+        /// Unix time.
+        timestamp_ms: u64,
+    },
+    Heartbeat {
+        seq: u64,
+    },
+    Join {
+        room: &'a str,
+    },
+}
+
+/// What a device hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    /// `id` is `None` when it is no UUID.
+    Message { id: Option<MsgId>, content: Cow<'a, str> },
+    Acknowledged { id: Option<MsgId> },
+    HeartbeatAnswer { seq: u64 },
+    Joined { room: Cow<'a, str> },
+    /// The server says no, to a message when `id` is there.
+    Refused { id: Option<MsgId>, code: Cow<'a, str> },
+    /// Nothing that the protocol knows.
+    Foreign,
+}

@@ -1,0 +1,20 @@
+//! How bytes look: sockets, ids and codecs. Knows nothing of plans, users or accounts; what it hears goes to the engine.
+
+mod binary;
+mod codec;
+mod connect;
+mod endpoint;
+mod failure;
+mod frame;
+mod id;
+mod json;
+mod socket;
+mod transport;
+
+pub use codec::{Codec, PROTOCOLS, protocol};
+pub use connect::{OpenTimes, open};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointError, Identity};
+pub use failure::{ConnectError, DropCause, FailureKind};
+pub use frame::{Incoming, MessageKind, Outgoing};
+pub use id::{MAX_SEQ, MsgId, Token};
+pub use socket::{Frame, Socket};
