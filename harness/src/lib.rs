@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod ledger;
+pub mod record;
 pub mod scenario;
 pub mod units;
 pub mod wire;

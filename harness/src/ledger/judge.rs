@@ -34,11 +34,9 @@ impl Deliveries {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub deliveries: Deliveries,
-    pub missing_by_kind: [(RoomKindIx, u64); 3],
+    /// By [`RoomKind::index`].
+    pub missing_by_kind: [u64; RoomKind::ALL.len()],
 }
-
-/// Index of a kind in [`RoomKind::ALL`].
-pub type RoomKindIx = usize;
 
 /// Judges the books of all shards together. A device that is in no book was not provably there.
 pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
@@ -48,7 +46,7 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
     for (ix, sent) in books.iter().flat_map(Book::sent) {
         let Some(stream) = plan.topology.stream(ix) else { continue };
         let unacked: Vec<Hole> = sent.acked.missing(sent.dispatched, None).collect();
-        let kind = RoomKind::ALL.iter().position(|kind| *kind == stream.kind).unwrap_or_default();
+        let kind = stream.kind.index();
         plan.topology.for_each_recipient(&stream, |device| {
             tally.recipient(kind, sent.dispatched, &unacked, &missing(books, device, &stream, sent.dispatched));
         });
@@ -71,7 +69,7 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
             unexpected: seen.unexpected + forged,
             recovered: tally.recovered,
         },
-        missing_by_kind: std::array::from_fn(|kind| (kind, tally.missing_by_kind[kind])),
+        missing_by_kind: tally.missing_by_kind,
     }
 }
 
@@ -82,7 +80,7 @@ struct Tally {
     lost_unacked: u64,
     unverified: u64,
     recovered: u64,
-    missing_by_kind: [u64; 3],
+    missing_by_kind: [u64; RoomKind::ALL.len()],
 }
 
 impl Tally {

@@ -137,6 +137,6 @@ mod tests {
         let mut track = Track::default();
         track.observe(1_000_000, Absences(0));
         assert_eq!(track.missing(1_000_001, None).count(), 1);
-        assert_eq!(std::mem::size_of::<Track>(), 16);
+        assert_eq!(size_of::<Track>(), 16);
     }
 }

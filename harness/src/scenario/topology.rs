@@ -36,6 +36,11 @@ pub enum RoomKind {
 impl RoomKind {
     pub const ALL: [Self; 3] = [Self::Direct, Self::Group, Self::System];
 
+    /// Place in [`Self::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",

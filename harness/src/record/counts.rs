@@ -1,0 +1,78 @@
+//! Counts of a run that are not deliveries: what was offered and what became of the connections. All are sums since the
+//! start, so that a late or merged snapshot loses nothing.
+
+use std::collections::BTreeMap;
+
+/// What became of the planned messages. Always: intended = dispatched + underrun + saturated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Due so far.
+    pub intended: u64,
+    /// Given an id and handed to a connection.
+    pub dispatched: u64,
+    /// Not sent because the generator was too late.
+    pub underrun_behind: u64,
+    /// Not sent because the sender was not connected.
+    pub underrun_offline: u64,
+    /// Not sent because the sender's connection did not take any more.
+    pub saturated: u64,
+    /// Dispatched with a due time in the steady window.
+    pub dispatched_steady: u64,
+    /// Intended with a due time in the steady window.
+    pub intended_steady: u64,
+}
+
+impl Offered {
+    pub fn underrun(&self) -> u64 {
+        self.underrun_behind + self.underrun_offline
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            intended,
+            dispatched,
+            underrun_behind,
+            underrun_offline,
+            saturated,
+            dispatched_steady,
+            intended_steady,
+        } = other;
+        self.intended += intended;
+        self.dispatched += dispatched;
+        self.underrun_behind += underrun_behind;
+        self.underrun_offline += underrun_offline;
+        self.saturated += saturated;
+        self.dispatched_steady += dispatched_steady;
+        self.intended_steady += intended_steady;
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Up now.
+    pub online: u64,
+    /// Opened successfully, reconnections included.
+    pub opened: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Ended before the run did.
+    pub dropped: u64,
+    /// Opened after having been dropped.
+    pub reconnected: u64,
+    /// Failures and drops by cause, such as `connect:refused` and `drop:reset`.
+    pub causes: BTreeMap<String, u64>,
+}
+
+impl Connections {
+    pub fn add(&mut self, other: &Self) {
+        let Self { online, opened, failed, dropped, reconnected, causes } = other;
+        self.online += online;
+        self.opened += opened;
+        self.failed += failed;
+        self.dropped += dropped;
+        self.reconnected += reconnected;
+        for (cause, count) in causes {
+            *self.causes.entry(cause.clone()).or_default() += count;
+        }
+    }
+}

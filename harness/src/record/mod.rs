@@ -1,0 +1,16 @@
+//! Numbers: what is counted, what is timed, and the snapshots in which both leave the engine. Keeps no samples, only
+//! histograms and sums, so memory does not grow with the length of a run.
+
+mod counts;
+mod latencies;
+mod metrics;
+mod recorder;
+mod report;
+mod snapshot;
+
+pub use counts::{Connections, Offered};
+pub use latencies::{Latencies, MAX_LATENCY, STATS};
+pub use metrics::{METRICS, Metric, MetricInfo, Slot};
+pub use recorder::Recorder;
+pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, RunReport};
+pub use snapshot::{Event, GeneratorSample, PhaseName, ShardSnapshot, Snapshot};

@@ -1,0 +1,87 @@
+//! What the engine hands on once a second. [`ShardSnapshot`]s come from the shards; the [`Snapshot`] made of them is all
+//! that outputs ever see of a running engine.
+
+use std::time::Duration;
+
+use super::counts::{Connections, Offered};
+use super::latencies::Latencies;
+use crate::ledger::Seen;
+
+/// One shard's second. Counts are sums since the start; latencies and events are new since the last one taken.
+#[derive(Debug, Default)]
+pub struct ShardSnapshot {
+    pub shard: u32,
+    pub seen: Seen,
+    pub offered: Offered,
+    pub connections: Connections,
+    /// Of what was due in the steady window, and every connect.
+    pub steady: Latencies,
+    /// Of everything else.
+    pub other: Latencies,
+    pub events: Vec<Event>,
+    /// Events that found no room.
+    pub events_suppressed: u64,
+}
+
+/// Something that happened once, for `events.jsonl`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Since the start of the run.
+    pub at: Duration,
+    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `phase`, `interrupt` or `warning`.
+    pub kind: &'static str,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseName {
+    Connect,
+    Ramp,
+    Warmup,
+    Hold,
+    Drain,
+}
+
+impl PhaseName {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Ramp => "ramp",
+            Self::Warmup => "warmup",
+            Self::Hold => "hold",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// What the generator itself uses, the embedded server included.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct GeneratorSample {
+    /// Processor time of all threads since the start of the process, user and system.
+    pub cpu: Duration,
+    pub rss_bytes: u64,
+    pub rss_peak_bytes: u64,
+    pub open_files: u64,
+}
+
+/// One second of the run, over all shards.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Since the start of the run.
+    pub at: Duration,
+    /// Since the snapshot before.
+    pub span: Duration,
+    pub phase: PhaseName,
+    /// Share of the phase that has passed, 0 to 1.
+    pub phase_done: f64,
+    pub connections_target: u64,
+    pub connections: Connections,
+    pub offered: Offered,
+    pub seen: Seen,
+    /// New since the snapshot before, of whatever phase.
+    pub latencies: Latencies,
+    pub events: Vec<Event>,
+    pub events_suppressed: u64,
+    /// `None` where the system does not tell.
+    pub generator: Option<GeneratorSample>,
+}
