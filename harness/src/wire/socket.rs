@@ -34,7 +34,8 @@ pub(super) fn config(max_frame_bytes: usize) -> WebSocketConfig {
 pub enum Frame {
     /// A whole message of the application, text or binary.
     Data(Bytes),
-    Pong,
+    /// With the payload of the ping that it answers, if the peer keeps to the standard.
+    Pong(Bytes),
     /// Handled by the WebSocket layer itself.
     Control,
 }
@@ -62,7 +63,7 @@ impl Socket {
         Poll::Ready(match next {
             Some(Ok(Message::Text(text))) => Ok(Frame::Data(text.into())),
             Some(Ok(Message::Binary(bytes))) => Ok(Frame::Data(bytes)),
-            Some(Ok(Message::Pong(_))) => Ok(Frame::Pong),
+            Some(Ok(Message::Pong(payload))) => Ok(Frame::Pong(payload)),
             Some(Ok(Message::Close(frame))) => {
                 self.closed_by_peer = Some(DropCause::of_code(frame.map(|frame| frame.code.into())));
                 Ok(Frame::Control)
@@ -88,8 +89,9 @@ impl Socket {
         Pin::new(&mut self.stream).start_send(message).map_err(|error| self.cause(&error))
     }
 
-    pub fn ping(&mut self) -> Result<(), DropCause> {
-        self.send(Message::Ping(Bytes::new()))
+    /// Sends a ping that carries `seq`.
+    pub fn ping(&mut self, seq: u64) -> Result<(), DropCause> {
+        self.send(Message::Ping(Bytes::copy_from_slice(&seq.to_be_bytes())))
     }
 
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), DropCause>> {

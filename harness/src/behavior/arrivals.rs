@@ -1,0 +1,117 @@
+//! The schedule with people in it: who sends in which room when. Every shard walks through the whole run's schedule and
+//! keeps what its own users send, so the shares of any split add up to the plan, message by message.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::BEHAVIORS;
+use crate::scenario::dice::{self, Use};
+use crate::scenario::{Plan, RoomKind, Schedule, StreamIx, Topology, UserIx};
+
+/// One message to send.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrival {
+    /// From the start of traffic.
+    pub due: Duration,
+    pub stream: StreamIx,
+    pub sender: UserIx,
+}
+
+#[derive(Debug)]
+pub struct Arrivals<'p> {
+    topology: &'p Topology,
+    mix: &'p [(RoomKind, f64)],
+    seed: u64,
+    schedule: Schedule,
+    users: Range<u32>,
+}
+
+impl<'p> Arrivals<'p> {
+    /// What `users` send.
+    pub fn new(plan: &'p Plan, users: Range<u32>) -> Self {
+        let schedule = Schedule::new(plan.seed, plan.traffic.arrivals, plan.traffic.rate, &plan.phases);
+        Self { topology: &plan.topology, mix: &plan.traffic.mix, seed: plan.seed, schedule, users }
+    }
+
+    fn kind(&self, index: u64) -> RoomKind {
+        let x = dice::unit(dice::roll(self.seed, Use::Kind, index));
+        let mut sum = 0.0;
+        for (kind, share) in self.mix {
+            sum += share;
+            if x < sum {
+                return *kind;
+            }
+        }
+        // Rounding may leave the sum a hair below 1.
+        self.mix.iter().rev().find(|(_, share)| *share > 0.0).map_or(RoomKind::Direct, |(kind, _)| *kind)
+    }
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        loop {
+            let due = self.schedule.next()?;
+            let kind = self.kind(due.index);
+            let behavior = BEHAVIORS.iter().find(|behavior| behavior.kind == kind)?;
+            let stream = (behavior.pick)(self.topology, dice::roll(self.seed, Use::Stream, due.index))?;
+            let sender = self.topology.stream(stream)?.sender;
+            if self.users.contains(&sender.0) {
+                return Some(Arrival { due: due.after, stream, sender });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::scenario::{Share, load};
+
+    fn plan(seed: u64, users: u64, extra: &[String]) -> Plan {
+        let text = "target.url = \"embedded\"\n\
+                    traffic = { rate = 200, mix = { direct = 65, group = 30, system = 5 } }\n\
+                    phases = { ramp = \"1s\", warmup = \"1s\", hold = \"2s\" }\n";
+        let mut sets = vec![format!("population.users={users}"), "population.groups=[{count=3,members=2}]".to_owned()];
+        sets.extend_from_slice(extra);
+        let loaded = load(text, "s.toml", &sets, seed);
+        loaded.plan.unwrap_or_else(|| panic!("{}", loaded.problems))
+    }
+
+    proptest! {
+        #[test]
+        fn the_shares_of_any_split_add_up_to_the_plan(seed: u64, users in 2_u64..50, count in 1_u32..9) {
+            let plan = plan(seed, users, &[]);
+            let whole: Vec<Arrival> = Arrivals::new(&plan, 0..plan.topology.user_count()).collect();
+            let mut parts: Vec<Arrival> = (0..count)
+                .flat_map(|index| Arrivals::new(&plan, Share { index, count }.of(plan.topology.user_count())))
+                .collect();
+            parts.sort_by_key(|arrival| arrival.due);
+            prop_assert_eq!(&whole, &parts);
+            prop_assert!(!whole.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_seed_repeats_the_plan_bit_for_bit_and_another_does_not() {
+        let all = |seed| Arrivals::new(&plan(seed, 20, &[]), 0..21).collect::<Vec<Arrival>>();
+        assert_eq!(all(5), all(5));
+        assert_ne!(all(5), all(6));
+    }
+
+    #[test]
+    fn the_mix_is_kept() {
+        let plan = plan(3, 20, &["traffic.rate=5000".to_owned()]);
+        let mut counts = [0_u32; 3];
+        for arrival in Arrivals::new(&plan, 0..21) {
+            counts[plan.topology.stream(arrival.stream).unwrap().kind.index()] += 1;
+        }
+        let sum = f64::from(counts.iter().sum::<u32>());
+        for (count, share) in counts.into_iter().zip([0.65, 0.30, 0.05]) {
+            assert!((f64::from(count) / sum - share).abs() < 0.015, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The heartbeat of one connection as a state machine: when to beat, whether an answer is missing, and the last beat by
+//! which a device shows that it has read everything before it. Knows no socket and no clock.
+
+use std::time::Duration;
+
+use crate::scenario::dice::{self, Use};
+use crate::scenario::{DeviceIx, Heartbeat, HeartbeatKind};
+use crate::units::UnixNanos;
+use crate::wire::DropCause;
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beat {
+    /// Send a heartbeat with this number.
+    Send(u64),
+    Nothing,
+    /// The answer did not come in time.
+    Missed(DropCause),
+}
+
+/// An answer to the heartbeat that was awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    pub sent: UnixNanos,
+    /// Everything that the peer sent before this was read.
+    pub proves: bool,
+}
+
+#[derive(Debug)]
+pub struct Pulse {
+    plan: Option<Heartbeat>,
+    next_seq: u64,
+    next_at: UnixNanos,
+    awaited: Option<(u64, UnixNanos)>,
+    /// Something was heard since the awaited heartbeat was sent.
+    heard: bool,
+    proof: Option<u64>,
+}
+
+impl Pulse {
+    /// The first beat comes at a random part of the interval, so that devices that connect together do not beat together.
+    pub fn new(plan: Option<Heartbeat>, seed: u64, device: DeviceIx, now: UnixNanos) -> Self {
+        let part = dice::unit(dice::roll(seed, Use::HeartbeatPhase, u64::from(device.0)));
+        let first = plan.map_or(Duration::ZERO, |plan| plan.interval.mul_f64(part));
+        Self { plan, next_seq: 0, next_at: now.plus(first), awaited: None, heard: false, proof: None }
+    }
+
+    /// Whether heartbeats are frames of the application.
+    pub fn is_message(&self) -> bool {
+        self.plan.is_some_and(|plan| plan.kind == HeartbeatKind::Message)
+    }
+
+    /// When [`Self::due`] has to be asked next; `None`: never.
+    pub fn next(&self) -> Option<UnixNanos> {
+        let plan = self.plan?;
+        Some(self.awaited.map_or(self.next_at, |(_, sent)| sent.plus(plan.timeout)))
+    }
+
+    pub fn due(&mut self, now: UnixNanos) -> Beat {
+        let Some(plan) = self.plan else { return Beat::Nothing };
+        match self.awaited {
+            Some((_, sent)) if now >= sent.plus(plan.timeout) => {
+                Beat::Missed(if self.heard { DropCause::HeartbeatTimeout } else { DropCause::HalfOpen })
+            }
+            None if now >= self.next_at => {
+                self.next_at = now.plus(plan.interval);
+                Beat::Send(self.send(now))
+            }
+            _ => Beat::Nothing,
+        }
+    }
+
+    fn send(&mut self, now: UnixNanos) -> u64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.awaited = Some((seq, now));
+        self.heard = false;
+        seq
+    }
+
+    /// The number of the beat that proves, the first time it is asked for.
+    pub fn prove(&mut self, now: UnixNanos) -> Option<u64> {
+        if self.proof.is_some() || self.plan.is_none() {
+            return None;
+        }
+        self.proof = Some(self.send(now));
+        self.proof
+    }
+
+    /// Something came from the peer.
+    pub fn heard(&mut self) {
+        self.heard = true;
+    }
+
+    /// The peer answered `seq`; `None` when that is not what is awaited.
+    pub fn answered(&mut self, seq: u64) -> Option<Answer> {
+        let (_, sent) = self.awaited.take_if(|(awaited, _)| *awaited == seq)?;
+        Some(Answer { sent, proves: self.proof == Some(seq) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    fn at(seconds: u64) -> UnixNanos {
+        UnixNanos(0).plus(Duration::from_secs(seconds))
+    }
+
+    fn pulse() -> Pulse {
+        let plan = Heartbeat { kind: HeartbeatKind::Ping, interval: INTERVAL, timeout: TIMEOUT };
+        let mut pulse = Pulse::new(Some(plan), 1, DeviceIx(1), at(0));
+        assert!(pulse.next().is_some_and(|first| first < at(30)));
+        pulse.next_at = at(5);
+        pulse
+    }
+
+    #[test]
+    fn a_beat_is_sent_each_interval_while_answers_come() {
+        let mut pulse = pulse();
+        assert_eq!(pulse.due(at(4)), Beat::Nothing);
+        assert_eq!(pulse.due(at(5)), Beat::Send(0));
+        assert_eq!(pulse.answered(0), Some(Answer { sent: at(5), proves: false }));
+        assert_eq!(pulse.next(), Some(at(35)));
+        assert_eq!(pulse.due(at(35)), Beat::Send(1));
+    }
+
+    #[test]
+    fn a_missed_answer_tells_a_silent_peer_from_a_busy_one() {
+        for (heard, cause) in [(true, DropCause::HeartbeatTimeout), (false, DropCause::HalfOpen)] {
+            let mut pulse = pulse();
+            pulse.due(at(5));
+            if heard {
+                pulse.heard();
+            }
+            assert_eq!(pulse.answered(7), None, "an answer to something else does not count");
+            assert_eq!(pulse.due(at(14)), Beat::Nothing);
+            assert_eq!(pulse.due(at(15)), Beat::Missed(cause));
+        }
+    }
+
+    #[test]
+    fn only_the_answer_to_the_last_beat_proves() {
+        let mut pulse = pulse();
+        pulse.due(at(5));
+        assert_eq!(pulse.prove(at(6)), Some(1));
+        assert_eq!(pulse.prove(at(6)), None);
+        assert_eq!(pulse.answered(0), None);
+        assert_eq!(pulse.answered(1), Some(Answer { sent: at(6), proves: true }));
+    }
+}

@@ -1,0 +1,238 @@
+//! One shard: a thread with its own users, book and recorder. Nothing in here is shared with another thread; orders come
+//! in and snapshots go out.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::LocalSet;
+
+use super::device;
+use super::dispatch;
+use crate::clock::RunClock;
+use crate::ledger::{Book, Series};
+use crate::record::{Recorder, ShardSnapshot};
+use crate::scenario::{DeviceIx, Plan, Share, StreamIx};
+use crate::units::UnixNanos;
+use crate::wire::{Endpoint, MsgId};
+
+/// How long a shard waits at the end for its connections to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// What the conductor wants of every shard. Each order follows the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Connect,
+    /// Send by the schedule, which starts at this time.
+    Traffic { start: UnixNanos },
+    /// Send nothing that is due after this time.
+    Stop { at: UnixNanos },
+    /// Find out which connections provably have read everything.
+    Prove,
+    /// Close the connections and hand over the book.
+    Finish,
+}
+
+/// What a shard says.
+#[derive(Debug)]
+pub enum Word {
+    Snapshot(Box<ShardSnapshot>),
+    /// Every connection was tried once.
+    Connected,
+    /// The schedule is worked off.
+    Sent,
+    Proven,
+}
+
+/// What all shards of a run have in common; nothing in it changes.
+#[derive(Debug)]
+pub struct Common {
+    pub plan: Arc<Plan>,
+    pub series: Arc<Series>,
+    pub endpoint: Endpoint,
+    pub clock: RunClock,
+}
+
+/// A message that waits in a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    pub id: MsgId,
+    pub stream: StreamIx,
+    pub due: UnixNanos,
+}
+
+/// What the rest of the shard may know and want of one device.
+#[derive(Debug, Default)]
+pub(super) struct Cubicle {
+    pub online: Cell<bool>,
+    /// The connection shall show that it has read everything.
+    pub prove: Cell<bool>,
+    pub queue: RefCell<VecDeque<Pending>>,
+    pub waker: RefCell<Option<Waker>>,
+}
+
+impl Cubicle {
+    pub fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// A shard's own state, used by all tasks of its thread and by no other.
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub common: Arc<Common>,
+    pub users: Range<u32>,
+    pub devices: Range<u32>,
+    pub book: RefCell<Book>,
+    pub recorder: RefCell<Recorder>,
+    pub cubicles: Vec<Cubicle>,
+    pub finishing: Cell<bool>,
+    /// Devices whose first attempt to connect is still open.
+    pub untried: Cell<u32>,
+    /// Devices that still have to show that they read everything.
+    pub unproven: Cell<u32>,
+    /// Told when one of the two above reaches zero.
+    pub settled: Notify,
+}
+
+impl Shard {
+    fn new(common: Arc<Common>, share: Share) -> Self {
+        let topology = &common.plan.topology;
+        let users = share.of(topology.user_count());
+        let devices = topology.devices_of_users(&users);
+        Self {
+            book: RefCell::new(Book::new(common.series.clone(), devices.clone())),
+            recorder: RefCell::new(Recorder::new(share.index)),
+            cubicles: devices.clone().map(|_| Cubicle::default()).collect(),
+            untried: Cell::new(devices.len() as u32),
+            users,
+            devices,
+            common,
+            finishing: Cell::new(false),
+            unproven: Cell::new(0),
+            settled: Notify::new(),
+        }
+    }
+
+    pub fn cubicle(&self, device: DeviceIx) -> &Cubicle {
+        &self.cubicles[(device.0 - self.devices.start) as usize]
+    }
+
+    pub fn own_devices(&self) -> impl Iterator<Item = DeviceIx> {
+        self.devices.clone().map(DeviceIx)
+    }
+
+    /// Counts one off `counter` and tells when it was the last.
+    pub fn count_down(&self, counter: &Cell<u32>) {
+        counter.set(counter.get().saturating_sub(1));
+        if counter.get() == 0 {
+            self.settled.notify_one();
+        }
+    }
+
+    async fn wait_for_zero(&self, counter: &Cell<u32>) {
+        while counter.get() > 0 {
+            self.settled.notified().await;
+        }
+    }
+
+    fn snapshot(&self) -> Box<ShardSnapshot> {
+        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen()))
+    }
+}
+
+/// Lives one shard, to be called on a thread of its own. Gives back the book, with the snapshot of what was not yet
+/// handed on.
+pub fn live(
+    common: Arc<Common>,
+    share: Share,
+    orders: watch::Receiver<Order>,
+    words: mpsc::Sender<Word>,
+) -> std::io::Result<(Book, Box<ShardSnapshot>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shard = Rc::new(Shard::new(common, share));
+    let tasks = LocalSet::new();
+    runtime.block_on(tasks.run_until(follow(shard.clone(), share, orders, words)));
+    // Ends every task that is left, so that the shard is ours alone.
+    drop(tasks);
+    drop(runtime);
+    let last = shard.snapshot();
+    let shard = Rc::into_inner(shard).ok_or_else(|| std::io::Error::other("a task outlived its shard"))?;
+    Ok((shard.book.into_inner(), last))
+}
+
+async fn follow(shard: Rc<Shard>, share: Share, mut orders: watch::Receiver<Order>, words: mpsc::Sender<Word>) {
+    let ticker = tokio::task::spawn_local(tick(shard.clone(), words.clone()));
+    let mut devices = None;
+    loop {
+        let order = *orders.borrow_and_update();
+        let done = match order {
+            Order::Connect => {
+                devices = Some(tokio::task::spawn_local(device::open_all(shard.clone(), share)));
+                shard.wait_for_zero(&shard.untried).or_changed(&mut orders).await.map(|()| Word::Connected)
+            }
+            Order::Traffic { start } => {
+                dispatch::begin(&shard, start);
+                dispatch::send(&shard, start, &mut orders).await;
+                Some(Word::Sent)
+            }
+            Order::Stop { .. } => None,
+            Order::Prove => {
+                device::ask_for_proof(&shard);
+                shard.wait_for_zero(&shard.unproven).or_changed(&mut orders).await.map(|()| Word::Proven)
+            }
+            Order::Finish => break,
+        };
+        if let Some(word) = done {
+            let _ = words.send(Word::Snapshot(shard.snapshot())).await;
+            let _ = words.send(word).await;
+        }
+        if *orders.borrow() == order && orders.changed().await.is_err() {
+            break;
+        }
+    }
+    ticker.abort();
+    shard.finishing.set(true);
+    shard.cubicles.iter().for_each(Cubicle::wake);
+    if let Some(devices) = devices {
+        let _ = tokio::time::timeout(GOODBYE, device::all_gone(&shard)).await;
+        devices.abort();
+    }
+}
+
+/// Hands on what is new, once a second.
+async fn tick(shard: Rc<Shard>, words: mpsc::Sender<Word>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    second.tick().await;
+    loop {
+        second.tick().await;
+        match words.try_send(Word::Snapshot(shard.snapshot())) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(Word::Snapshot(late))) => shard.recorder.borrow_mut().put_back(*late),
+            Err(_) => return,
+        }
+    }
+}
+
+trait OrChanged: Future<Output = ()> + Sized {
+    /// Waits for `self`, or gives up with `None` when a new order comes.
+    async fn or_changed(self, orders: &mut watch::Receiver<Order>) -> Option<()> {
+        tokio::select! {
+            () = self => Some(()),
+            _ = orders.changed() => {
+                orders.mark_changed();
+                None
+            }
+        }
+    }
+}
+
+impl<F: Future<Output = ()>> OrChanged for F {}

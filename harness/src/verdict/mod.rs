@@ -1,0 +1,124 @@
+//! Pass, fail or inconclusive. First it is asked whether the generator was fit to measure at all; only then do thresholds
+//! count. A threshold without a sample never passes.
+
+mod expression;
+
+pub use expression::{ExpressionError, Judged, Threshold};
+
+use std::time::Duration;
+
+use crate::record::{Ending, Metric, RunReport, Slot};
+use crate::units::{show_count, show_micros};
+
+/// Schedule lag p99 above this: the generator, not the platform, was late.
+pub const MAX_SCHEDULE_LAG_P99: Duration = Duration::from_millis(100);
+/// A larger share of the planned messages not sent: this was another load than the one asked about.
+pub const MAX_UNSENT_SHARE: f64 = 0.001;
+/// Fewer of the planned connections up on average in the steady window: likewise.
+pub const MIN_ONLINE_SHARE: f64 = 0.99;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Pass,
+    Fail,
+    Inconclusive,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub outcome: Outcome,
+    /// Empty for a pass.
+    pub reasons: Vec<String>,
+    pub thresholds: Vec<Judged>,
+}
+
+pub fn judge(report: &RunReport, thresholds: &[Threshold]) -> Verdict {
+    let thresholds: Vec<Judged> = thresholds.iter().map(|threshold| threshold.judge(report)).collect();
+    let unfit = unfitness(report);
+    let failed: Vec<String> = thresholds
+        .iter()
+        .filter(|judged| judged.ok == Some(false))
+        .map(|judged| format!("{} does not hold: {}", judged.expression, judged.value.as_deref().unwrap_or("?")))
+        .collect();
+    let mut doubts = shortfalls(report);
+    let unsampled = thresholds.iter().filter(|judged| judged.ok.is_none());
+    doubts.extend(unsampled.map(|judged| format!("{} has no sample", judged.expression)));
+
+    let outcome = match (unfit.is_empty(), failed.is_empty(), doubts.is_empty()) {
+        (false, ..) | (true, true, false) => Outcome::Inconclusive,
+        (true, false, _) => Outcome::Fail,
+        (true, true, true) => Outcome::Pass,
+    };
+    let reasons = unfit.into_iter().chain(failed).chain(doubts).collect();
+    Verdict { outcome, reasons, thresholds }
+}
+
+/// Reasons for which the generator's figures cannot be trusted, so that not even a failure is certain.
+fn unfitness(report: &RunReport) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if report.ending == Ending::Interrupted {
+        reasons.push("the run was interrupted".to_owned());
+    }
+    if report.shards_lost > 0 {
+        reasons.push(format!("{} shards of the generator were lost", report.shards_lost));
+    }
+    let (intended, behind) = (report.offered.intended, report.offered.underrun_behind);
+    if behind as f64 > MAX_UNSENT_SHARE * intended as f64 {
+        reasons.push(format!(
+            "the generator could not keep up: {} of {} messages were not sent because it was late",
+            show_count(behind),
+            show_count(intended)
+        ));
+    }
+    if let Some(lag) = report.latencies.get(Slot::Plain(Metric::ScheduleLag)) {
+        let p99 = Duration::from_micros(lag.value_at_quantile(0.99));
+        if p99 > MAX_SCHEDULE_LAG_P99 {
+            reasons.push(format!(
+                "the generator was late: schedule lag p99 {}, more than {}",
+                show_micros(p99.as_micros() as f64),
+                show_micros(MAX_SCHEDULE_LAG_P99.as_micros() as f64)
+            ));
+        }
+    }
+    reasons
+}
+
+/// Reasons for which a pass would claim more than was tested. A failure stays a failure.
+fn shortfalls(report: &RunReport) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let target = report.connections_target;
+    match report.online_steady {
+        Some(online) if online < MIN_ONLINE_SHARE * target as f64 => reasons.push(format!(
+            "fewer connections than planned: {online:.1} of {} on average in the steady window",
+            show_count(target)
+        )),
+        None if report.ending == Ending::Complete => {
+            reasons.push("the steady window was too short to count connections; lengthen phases.hold".to_owned());
+        }
+        _ => {}
+    }
+    let offered = &report.offered;
+    for (unsent, why) in [
+        (offered.underrun_offline, "their sender was not connected"),
+        (offered.saturated, "their connection took no more: the target does not read fast enough"),
+    ] {
+        if unsent as f64 > MAX_UNSENT_SHARE * offered.intended as f64 {
+            reasons.push(format!(
+                "less load than planned: {} of {} messages were not sent because {why}",
+                show_count(unsent),
+                show_count(offered.intended)
+            ));
+        }
+    }
+    reasons
+}
