@@ -12,5 +12,5 @@ pub use counts::{Connections, Offered};
 pub use latencies::{Latencies, MAX_LATENCY, STATS};
 pub use metrics::{METRICS, Metric, MetricInfo, Slot};
 pub use recorder::Recorder;
-pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, RunReport};
+pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, Read, RunReport};
 pub use snapshot::{Event, GeneratorSample, PhaseName, ShardSnapshot, Snapshot};

@@ -81,68 +81,76 @@ pub struct Counter {
     /// `section.key` of `summary.json`.
     pub name: &'static str,
     pub doc: &'static str,
+    pub read: Read,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Read {
+    Count(fn(&RunReport) -> u64),
     /// `None`: there was nothing to measure it on.
-    pub read: fn(&RunReport) -> Option<f64>,
-}
-
-const fn counter(name: &'static str, doc: &'static str, read: fn(&RunReport) -> Option<f64>) -> Counter {
-    Counter { name, doc, read }
-}
-
-/// Messages and deliveries count the whole run, rates the steady window.
-pub const COUNTERS: [Counter; 30] = [
-    counter("connections.target", "connections planned", |r| whole(r.connections_target)),
-    counter("connections.peak", "most connections up at the end of any second", |r| whole(r.connections_peak)),
-    counter("connections.opened", "connections opened, reconnections included", |r| whole(r.connections.opened)),
-    counter("connections.failed", "attempts to connect that failed", |r| whole(r.connections.failed)),
-    counter("connections.dropped", "connections that ended before the run did", |r| whole(r.connections.dropped)),
-    counter("connections.reconnected", "connections opened after a drop", |r| whole(r.connections.reconnected)),
-    counter("messages.intended", "messages due", |r| whole(r.offered.intended)),
-    counter("messages.dispatched", "messages handed to a connection", |r| whole(r.offered.dispatched)),
-    counter("messages.underrun", "messages not sent: sender late or offline", |r| whole(r.offered.underrun())),
-    counter("messages.underrun_behind", "of these, because the generator was late", |r| whole(r.offered.underrun_behind)),
-    counter("messages.underrun_offline", "of these, because the sender was offline", |r| {
-        whole(r.offered.underrun_offline)
-    }),
-    counter("messages.saturated", "messages not sent: the connection took no more", |r| whole(r.offered.saturated)),
-    counter("messages.acked", "messages acknowledged", |r| whole(r.acked)),
-    counter("deliveries.expected", "deliveries that the dispatched messages should make", |r| {
-        whole(r.deliveries.expected)
-    }),
-    counter("deliveries.delivered", "arrived in time", |r| whole(r.deliveries.delivered)),
-    counter("deliveries.late", "arrived after the deadline", |r| whole(r.deliveries.late)),
-    counter("deliveries.lost", "acknowledged, never seen", |r| whole(r.deliveries.lost)),
-    counter("deliveries.lost_unacked", "never acknowledged, never seen", |r| whole(r.deliveries.lost_unacked)),
-    counter("deliveries.unverified", "not seen, by a receiver not provably there", |r| whole(r.deliveries.unverified)),
-    counter("deliveries.missing", "lost, lost_unacked and unverified together", |r| whole(r.deliveries.missing())),
-    counter("deliveries.duplicated", "arrivals after the first", |r| whole(r.deliveries.duplicated)),
-    counter("deliveries.reordered", "first arrivals behind a later message of their stream", |r| {
-        whole(r.deliveries.reordered)
-    }),
-    counter("deliveries.misrouted", "arrivals at a device that is no recipient", |r| whole(r.deliveries.misrouted)),
-    counter("deliveries.corrupted", "arrivals with altered content", |r| whole(r.deliveries.corrupted)),
-    counter("deliveries.unexpected", "frames that carry no id of this run", |r| whole(r.deliveries.unexpected)),
-    counter("deliveries.recovered", "arrived although never acknowledged", |r| whole(r.deliveries.recovered)),
-    counter("rates.uplink_per_s", "messages dispatched per second of the steady window", |r| {
-        per_second(r.offered.dispatched_steady, r.steady)
-    }),
-    counter("rates.downlink_per_s", "first arrivals of these messages per second of the steady window", |r| {
-        per_second(r.latencies.count(Slot::Plain(Metric::Delivery)), r.steady)
-    }),
-    counter("apdex.score", "application performance index of deliveries, 0 to 1", |r| r.apdex.score),
-    counter("generator.cpu_seconds", "processor time of the generator", |r| Some(r.generator.cpu.as_secs_f64())),
-];
-
-fn whole(count: u64) -> Option<f64> {
-    Some(count as f64)
-}
-
-fn per_second(count: u64, span: Duration) -> Option<f64> {
-    (!span.is_zero()).then(|| count as f64 / span.as_secs_f64())
+    Number(fn(&RunReport) -> Option<f64>),
 }
 
 impl Counter {
     pub fn named(name: &str) -> Option<&'static Self> {
         COUNTERS.iter().find(|counter| counter.name == name)
     }
+
+    /// `None`: there was nothing to measure it on.
+    pub fn value(&self, report: &RunReport) -> Option<f64> {
+        match self.read {
+            Read::Count(read) => Some(read(report) as f64),
+            Read::Number(read) => read(report),
+        }
+    }
+}
+
+const fn count(name: &'static str, doc: &'static str, read: fn(&RunReport) -> u64) -> Counter {
+    Counter { name, doc, read: Read::Count(read) }
+}
+
+const fn number(name: &'static str, doc: &'static str, read: fn(&RunReport) -> Option<f64>) -> Counter {
+    Counter { name, doc, read: Read::Number(read) }
+}
+
+/// Messages and deliveries count the whole run, rates the steady window.
+pub const COUNTERS: [Counter; 30] = [
+    count("connections.target", "connections planned", |r| r.connections_target),
+    count("connections.peak", "most connections up at the end of any second", |r| r.connections_peak),
+    count("connections.opened", "connections opened, reconnections included", |r| r.connections.opened),
+    count("connections.failed", "attempts to connect that failed", |r| r.connections.failed),
+    count("connections.dropped", "connections that ended before the run did", |r| r.connections.dropped),
+    count("connections.reconnected", "connections opened after a drop", |r| r.connections.reconnected),
+    count("messages.intended", "messages due", |r| r.offered.intended),
+    count("messages.dispatched", "messages handed to a connection", |r| r.offered.dispatched),
+    count("messages.underrun", "messages not sent: generator late, or sender offline", |r| r.offered.underrun()),
+    count("messages.underrun_behind", "of these: generator late", |r| r.offered.underrun_behind),
+    count("messages.underrun_offline", "of these: sender offline", |r| r.offered.underrun_offline),
+    count("messages.saturated", "messages not sent: the connection took no more", |r| r.offered.saturated),
+    count("messages.acked", "messages acknowledged", |r| r.acked),
+    count("deliveries.expected", "deliveries that the dispatched messages should make", |r| r.deliveries.expected),
+    count("deliveries.delivered", "arrived in time", |r| r.deliveries.delivered),
+    count("deliveries.late", "arrived after the deadline", |r| r.deliveries.late),
+    count("deliveries.lost", "acknowledged, never seen", |r| r.deliveries.lost),
+    count("deliveries.lost_unacked", "never acknowledged, never seen", |r| r.deliveries.lost_unacked),
+    count("deliveries.unverified", "not seen, by a receiver not provably there", |r| r.deliveries.unverified),
+    count("deliveries.missing", "lost, lost_unacked and unverified together", |r| r.deliveries.missing()),
+    count("deliveries.duplicated", "arrivals after the first", |r| r.deliveries.duplicated),
+    count("deliveries.reordered", "first arrivals behind a later message of their stream", |r| r.deliveries.reordered),
+    count("deliveries.misrouted", "arrivals at a device that is no recipient", |r| r.deliveries.misrouted),
+    count("deliveries.corrupted", "arrivals with altered content", |r| r.deliveries.corrupted),
+    count("deliveries.unexpected", "frames that carry no id of this run", |r| r.deliveries.unexpected),
+    count("deliveries.recovered", "arrived although never acknowledged", |r| r.deliveries.recovered),
+    number("rates.uplink_per_s", "messages dispatched per second of the steady window", |r| {
+        per_second(r.offered.dispatched_steady, r.steady)
+    }),
+    number("rates.downlink_per_s", "first arrivals of these messages per second of the steady window", |r| {
+        per_second(r.latencies.count(Slot::Plain(Metric::Delivery)), r.steady)
+    }),
+    number("apdex.score", "application performance index of deliveries, 0 to 1", |r| r.apdex.score),
+    number("generator.cpu_seconds", "processor time of the generator", |r| Some(r.generator.cpu.as_secs_f64())),
+];
+
+fn per_second(count: u64, span: Duration) -> Option<f64> {
+    (!span.is_zero()).then(|| count as f64 / span.as_secs_f64())
 }

@@ -153,10 +153,10 @@ impl Quantity {
     fn read(self, report: &RunReport) -> Option<f64> {
         match self {
             Self::Latency { slot, stat } => report.latencies.get(slot).map(STATS[stat].1),
-            Self::Counter(counter) => (counter.read)(report),
+            Self::Counter(counter) => counter.value(report),
             Self::Ratio { part, whole } => {
-                let whole = (whole.read)(report)?;
-                (whole != 0.0).then_some((part.read)(report)? / whole)
+                let whole = whole.value(report)?;
+                (whole != 0.0).then_some(part.value(report)? / whole)
             }
         }
     }

@@ -1,0 +1,84 @@
+//! `uproar run`: prepare, run, judge, write.
+
+use serde_json::{Value, json};
+
+use super::error::AppError;
+use super::prepare::{Prepared, Target};
+use super::results::Results;
+use super::{Exit, interrupts, say};
+use crate::cli::RunArgs;
+use crate::clock::RunClock;
+use crate::engine::{self, Setup};
+use crate::record::{RunReport, Snapshot};
+use crate::report;
+use crate::scenario::dice::{self, Use};
+use crate::sinks::{Sinks, Terminal};
+use crate::sources::{host, own_process};
+use crate::verdict::{self, Outcome};
+
+pub fn run(args: &RunArgs) -> Result<Exit, AppError> {
+    let prepared = Prepared::load(&args.scenario)?;
+    let results = Results::create(args.out.as_deref(), &prepared.plan.name)?;
+    if !args.quiet {
+        say(&format!("{}results      {}\n\n", prepared.plan.explain(), results.directory().display()));
+    }
+    let target = prepared.preflight()?;
+    let clock = RunClock::start();
+    results.write("snapshot.json", &snapshot(&prepared, &target, clock))?;
+
+    let terminal = (!args.quiet).then(Terminal::new);
+    let sinks = Sinks::open(results.directory(), terminal);
+    let mut sinks =
+        sinks.map_err(|source| AppError::Results { path: results.directory().to_owned(), source })?;
+    let (report, server) = conduct(&prepared, target, clock, &mut |snapshot| sinks.snapshot(snapshot))?;
+    if let Some(server) = server {
+        results.write("truth.json", &serde_json::to_value(server.stop()).unwrap_or_default())?;
+    }
+
+    let incomplete = sinks.finish();
+    let mut verdict = verdict::judge(&report, &prepared.thresholds);
+    if !incomplete.is_empty() {
+        verdict.outcome = Outcome::Inconclusive;
+        verdict.reasons.extend(incomplete);
+    }
+    say(&format!("\n{}", report::table(&report, &verdict)));
+    results.write("summary.json", &report::summary(&report, &verdict))?;
+    say(&format!("results: {}\n", results.directory().display()));
+    Ok(verdict.outcome.into())
+}
+
+fn conduct(
+    prepared: &Prepared,
+    target: Target,
+    clock: RunClock,
+    on_snapshot: &mut dyn FnMut(&Snapshot),
+) -> Result<(RunReport, Option<super::embedded::Embedded>), AppError> {
+    let setup = Setup {
+        plan: prepared.plan.clone(),
+        clock,
+        run_tag: dice::roll(clock.origin().0, Use::Text, 0) as u8,
+        embedded_server: target.server.is_some(),
+        sample: own_process::sample,
+    };
+    let Target { runtime, endpoint, server } = target;
+    let report = runtime.block_on(async {
+        let mut wishes = interrupts::listen().map_err(AppError::Runtime)?;
+        Ok::<_, AppError>(engine::run(&setup, endpoint, &mut wishes, on_snapshot).await?)
+    })?;
+    Ok((report, server))
+}
+
+/// `snapshot.json`: how the run was made.
+fn snapshot(prepared: &Prepared, target: &Target, clock: RunClock) -> Value {
+    json!({
+        "schema": 1,
+        "uproar": env!("CARGO_PKG_VERSION"),
+        "command": std::env::args().collect::<Vec<_>>(),
+        "seed": prepared.plan.seed,
+        "shards": prepared.plan.generator.shards,
+        "target": target.address().to_string(),
+        "scenario": prepared.as_run,
+        "started_unix_ms": clock.origin().0 / 1_000_000,
+        "host": host::describe(),
+    })
+}

@@ -1,0 +1,56 @@
+//! `summary.json`: the run in figures. Its counts and latencies follow from the lists in `record`.
+
+use serde_json::{Map, Value, json};
+
+use crate::record::{COUNTERS, Read, RunReport, STATS, Slot};
+use crate::verdict::Verdict;
+
+const SCHEMA: u32 = 1;
+
+pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
+    let mut summary = json!({
+        "schema": SCHEMA,
+        "scenario": report.scenario,
+        "verdict": verdict.outcome.name(),
+        "reasons": verdict.reasons,
+        "window": { "steady_seconds": report.steady.as_secs_f64() },
+        "connections": { "causes": report.connections.causes },
+        "latency_us": latencies(report),
+        "apdex": {
+            "satisfied_ms": report.apdex.satisfied.as_millis() as u64,
+            "tolerated_ms": report.apdex.tolerated.as_millis() as u64,
+        },
+        "generator": {
+            "rss_peak_bytes": report.generator.rss_peak_bytes,
+            "rss_bytes_per_connection": report.generator.rss_bytes_per_connection,
+            "shards": report.generator.shards,
+            "embedded_server": report.generator.embedded_server,
+        },
+        "thresholds": verdict.thresholds.iter().map(|judged| {
+            json!({ "expr": judged.expression, "value": judged.value, "ok": judged.ok })
+        }).collect::<Vec<_>>(),
+        "diagnosis": [],
+    });
+    for counter in &COUNTERS {
+        if let Some((section, key)) = counter.name.split_once('.') {
+            summary[section][key] = match counter.read {
+                Read::Count(read) => read(report).into(),
+                Read::Number(read) => read(report).into(),
+            };
+        }
+    }
+    summary
+}
+
+fn latencies(report: &RunReport) -> Map<String, Value> {
+    let recorded = Slot::all().filter_map(|(slot, name)| Some((name, report.latencies.get(slot)?)));
+    recorded
+        .map(|(name, histogram)| {
+            let stats = STATS.iter().map(|(stat, read)| {
+                let value = read(histogram);
+                ((*stat).to_owned(), if *stat == "mean" { value.into() } else { (value as u64).into() })
+            });
+            (name, stats.collect::<Map<String, Value>>().into())
+        })
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! The result as a table that a person can read.
+
+use std::fmt::{self, Write};
+
+use crate::record::{Ending, RunReport, STATS, Slot};
+use crate::units::{show_count, show_micros};
+use crate::verdict::{Outcome, Verdict};
+
+/// Columns of the latency table.
+const SHOWN_STATS: [&str; 7] = ["count", "p50", "p90", "p95", "p99", "p999", "max"];
+
+pub fn table(report: &RunReport, verdict: &Verdict) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_table(&mut out, report, verdict);
+    out
+}
+
+fn write_table(out: &mut String, report: &RunReport, verdict: &Verdict) -> fmt::Result {
+    counts(out, report)?;
+    latencies(out, report)?;
+    if !verdict.thresholds.is_empty() {
+        writeln!(out, "\nthresholds")?;
+    }
+    for judged in &verdict.thresholds {
+        let mark = match judged.ok {
+            Some(true) => "ok  ",
+            Some(false) => "FAIL",
+            None => "none",
+        };
+        writeln!(out, "  {mark}  {:<44} {}", judged.expression, judged.value.as_deref().unwrap_or("no sample"))?;
+    }
+    writeln!(out, "\nverdict: {}", verdict.outcome.name().to_uppercase())?;
+    for reason in &verdict.reasons {
+        writeln!(out, "  - {reason}")?;
+    }
+    if verdict.outcome == Outcome::Pass && verdict.thresholds.is_empty() {
+        writeln!(out, "  (the scenario has no thresholds, so nothing could fail)")?;
+    }
+    Ok(())
+}
+
+fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
+    let (c, m, d) = (&report.connections, &report.offered, &report.deliveries);
+    let early = if report.ending == Ending::Interrupted { ", interrupted" } else { "" };
+    writeln!(out, "{}: {:.1}s of steady load{early}\n", report.scenario, report.steady.as_secs_f64())?;
+    row(out, "connections", &[
+        ("planned", report.connections_target),
+        ("peak", report.connections_peak),
+        ("failed", c.failed),
+        ("dropped", c.dropped),
+        ("reconnected", c.reconnected),
+    ])?;
+    row(out, "messages", &[
+        ("intended", m.intended),
+        ("dispatched", m.dispatched),
+        ("underrun", m.underrun()),
+        ("saturated", m.saturated),
+        ("acked", report.acked),
+    ])?;
+    row(out, "deliveries", &[
+        ("expected", d.expected),
+        ("delivered", d.delivered),
+        ("late", d.late),
+        ("lost", d.lost),
+        ("lost_unacked", d.lost_unacked),
+        ("unverified", d.unverified),
+    ])?;
+    row(out, "", &[
+        ("duplicated", d.duplicated),
+        ("reordered", d.reordered),
+        ("misrouted", d.misrouted),
+        ("corrupted", d.corrupted),
+        ("unexpected", d.unexpected),
+        ("recovered", d.recovered),
+    ])?;
+    for (cause, count) in &c.causes {
+        writeln!(out, "{:<13}{} x {cause}", "", show_count(*count))?;
+    }
+    let seconds = report.steady.as_secs_f64().max(0.001);
+    let up = m.dispatched_steady as f64 / seconds;
+    let down = report.latencies.count(Slot::Plain(crate::record::Metric::Delivery)) as f64 / seconds;
+    writeln!(out, "{:<13}{up:.1} messages/s up, {down:.1} deliveries/s down", "rates")?;
+    let g = &report.generator;
+    let with = if g.embedded_server { ", embedded server included" } else { "" };
+    writeln!(
+        out,
+        "{:<13}{:.1} CPU-seconds, {} MiB at most, {} shards{with}",
+        "generator",
+        g.cpu.as_secs_f64(),
+        g.rss_peak_bytes / (1024 * 1024),
+        g.shards
+    )
+}
+
+fn row(out: &mut String, title: &str, cells: &[(&str, u64)]) -> fmt::Result {
+    write!(out, "{title:<13}")?;
+    for (i, (name, count)) in cells.iter().enumerate() {
+        let gap = if i > 0 { "  " } else { "" };
+        write!(out, "{gap}{name} {}", show_count(*count))?;
+    }
+    writeln!(out)
+}
+
+fn latencies(out: &mut String, report: &RunReport) -> fmt::Result {
+    write!(out, "\n{:<36}", "latency")?;
+    for stat in SHOWN_STATS {
+        write!(out, "{stat:>10}")?;
+    }
+    writeln!(out)?;
+    for (slot, name) in Slot::all() {
+        let Some(histogram) = report.latencies.get(slot) else { continue };
+        write!(out, "{name:<36}")?;
+        for (stat, read) in STATS.iter().filter(|(stat, _)| SHOWN_STATS.contains(stat)) {
+            let value = read(histogram);
+            let shown = if *stat == "count" { show_count(value as u64) } else { show_micros(value) };
+            write!(out, "{shown:>10}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `timeline.jsonl`: one object a second. Counts are those of that second, except where the name says `so_far`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Sink;
+use crate::ledger::Seen;
+use crate::record::{Connections, Offered, STATS, Slot, Snapshot};
+
+#[derive(Debug)]
+pub struct Timeline {
+    file: BufWriter<File>,
+    before: (Seen, Offered, Connections),
+    cpu_before: f64,
+}
+
+/// Statistics of a second; the whole distribution is in `latency.hlog`.
+const SECOND_STATS: [&str; 5] = ["count", "p50", "p90", "p99", "max"];
+
+impl Timeline {
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: BufWriter::new(File::create(path)?), before: Default::default(), cpu_before: 0.0 })
+    }
+
+    fn line(&mut self, snapshot: &Snapshot) -> Value {
+        let Snapshot { seen, offered, connections, span, .. } = snapshot;
+        let (seen_before, offered_before, connections_before) = &self.before;
+        let per_second = |now: u64, before: u64| (now - before) as f64 / span.as_secs_f64().max(0.001);
+        let generator = snapshot.generator.map(|sample| {
+            let cpu = sample.cpu.as_secs_f64();
+            let used = cpu - std::mem::replace(&mut self.cpu_before, cpu);
+            json!({
+                "cpu_cores": round(used / span.as_secs_f64().max(0.001)),
+                "rss_bytes": sample.rss_bytes,
+                "open_files": sample.open_files,
+            })
+        });
+        json!({
+            "t": round(snapshot.at.as_secs_f64()),
+            "phase": snapshot.phase.name(),
+            "connections": {
+                "online": connections.online,
+                "opened": connections.opened - connections_before.opened,
+                "failed": connections.failed - connections_before.failed,
+                "dropped": connections.dropped - connections_before.dropped,
+                "reconnected": connections.reconnected - connections_before.reconnected,
+            },
+            "messages": {
+                "intended": offered.intended - offered_before.intended,
+                "dispatched": offered.dispatched - offered_before.dispatched,
+                "underrun": offered.underrun() - offered_before.underrun(),
+                "saturated": offered.saturated - offered_before.saturated,
+                "acked": seen.acked - seen_before.acked,
+            },
+            "deliveries": {
+                "expected": seen.expected - seen_before.expected,
+                "delivered": seen.in_time - seen_before.in_time,
+                "late": seen.late - seen_before.late,
+                "duplicated": seen.duplicated - seen_before.duplicated,
+                "reordered": seen.reordered - seen_before.reordered,
+                "misrouted": seen.misrouted - seen_before.misrouted,
+                "corrupted": seen.corrupted - seen_before.corrupted,
+                "unexpected": seen.unexpected - seen_before.unexpected,
+                "overtaken_so_far": seen.overtaken,
+            },
+            "rates": {
+                "uplink_per_s": round(per_second(offered.dispatched, offered_before.dispatched)),
+                "downlink_per_s": round(per_second(seen.first_arrivals(), seen_before.first_arrivals())),
+            },
+            "latency_us": latencies(snapshot),
+            "generator": generator,
+        })
+    }
+}
+
+fn latencies(snapshot: &Snapshot) -> Map<String, Value> {
+    let recorded = Slot::all().filter_map(|(slot, name)| Some((name, snapshot.latencies.get(slot)?)));
+    recorded
+        .map(|(name, histogram)| {
+            let stats = STATS.iter().filter(|(stat, _)| SECOND_STATS.contains(stat));
+            let stats: Map<String, Value> =
+                stats.map(|(stat, read)| ((*stat).to_owned(), (read(histogram) as u64).into())).collect();
+            (name, stats.into())
+        })
+        .collect()
+}
+
+/// Three decimals are enough for a second's figures.
+fn round(x: f64) -> f64 {
+    (x * 1000.0).round() / 1000.0
+}
+
+impl Sink for Timeline {
+    fn name(&self) -> &'static str {
+        "timeline.jsonl"
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) -> io::Result<()> {
+        let line = self.line(snapshot);
+        self.before = (snapshot.seen, snapshot.offered, snapshot.connections.clone());
+        serde_json::to_writer(&mut self.file, &line)?;
+        self.file.write_all(b"\n")?;
+        // A run that is killed keeps its timeline up to the last second.
+        self.file.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

@@ -1,0 +1,159 @@
+//! `uproar run` as a process, bounded in time.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::RunResult;
+use crate::binaries::program;
+use crate::process::Process;
+
+/// A run that takes longer than this hangs, unless it says otherwise.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A run to be started.
+#[derive(Debug)]
+pub struct Run {
+    folder: TempDir,
+    scenario: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    limit: Duration,
+}
+
+impl Run {
+    /// Of a scenario given as TOML.
+    pub fn scenario(text: &impl ToString) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let scenario = folder.path().join("scenario.toml");
+        fs::write(&scenario, text.to_string()).expect("a temporary folder can be written");
+        Self::new(folder, scenario)
+    }
+
+    /// Of a scenario file.
+    pub fn file(scenario: impl Into<PathBuf>) -> Self {
+        Self::new(tempfile::tempdir().expect("a temporary folder"), scenario.into())
+    }
+
+    fn new(folder: TempDir, scenario: PathBuf) -> Self {
+        Self {
+            folder,
+            scenario,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            limit: LIMIT,
+        }
+    }
+
+    /// Overrides a key of the scenario.
+    pub fn set(self, key: &str, value: &str) -> Self {
+        self.args(["--set".to_owned(), format!("{key}={value}")])
+    }
+
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    pub fn env(mut self, key: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((key.into(), value.into()));
+        self
+    }
+
+    /// The run is killed and the test fails when it takes longer, counted from its start.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Starts it and waits for its end.
+    pub fn run(self) -> RunResult {
+        self.start().finish()
+    }
+
+    pub fn start(self) -> Running {
+        let out = self.folder.path().join("out");
+        let mut command = Command::new(program("uproar"));
+        command
+            .arg("run")
+            .arg(&self.scenario)
+            .arg("--out")
+            .arg(&out)
+            .args(&self.arguments);
+        command.envs(self.environment);
+        let process = Process::start(&mut command);
+        Running {
+            process,
+            folder: self.folder,
+            out,
+            started: Instant::now(),
+            limit: self.limit,
+        }
+    }
+}
+
+/// A run that goes on.
+#[derive(Debug)]
+pub struct Running {
+    process: Process,
+    folder: TempDir,
+    out: PathBuf,
+    started: Instant,
+    limit: Duration,
+}
+
+impl Running {
+    /// Lets the run go on until `after` its start.
+    ///
+    /// # Panics
+    /// When it ends before.
+    pub fn until(&mut self, after: Duration) {
+        thread::sleep(after.saturating_sub(self.started.elapsed()));
+        if let Some(status) = self.process.wait(Duration::ZERO) {
+            panic!("the run ended before {after:?} with {status}; {}", self.outputs());
+        }
+    }
+
+    /// Presses Ctrl-C.
+    pub fn interrupt(&self) {
+        self.process.signal(Signal::INT);
+    }
+
+    /// Waits for the end of the run.
+    ///
+    /// # Panics
+    /// When it goes on beyond its limit, or ends by a signal.
+    pub fn finish(mut self) -> RunResult {
+        let Some(status) = self
+            .process
+            .wait(self.limit.saturating_sub(self.started.elapsed()))
+        else {
+            panic!("the run still goes on after {:?}; {}", self.limit, self.outputs());
+        };
+        let Some(exit_code) = status.code() else {
+            panic!("the run ended with {status}; {}", self.outputs());
+        };
+        RunResult {
+            exit_code,
+            stdout: self.process.stdout(),
+            stderr: self.process.stderr(),
+            elapsed: self.started.elapsed(),
+            dir: self.out,
+            folder: self.folder,
+        }
+    }
+
+    fn outputs(&self) -> String {
+        format!(
+            "stdout:\n{}\nstderr:\n{}",
+            self.process.stdout(),
+            self.process.stderr()
+        )
+    }
+}
