@@ -32,6 +32,15 @@ impl RunClock {
         self.origin + at.since(self.origin_unix)
     }
 
+    /// Ticks at each full second of the run, `after` later. Seconds that were missed are left out. Needs a runtime.
+    pub fn every_second(&self, after: Duration) -> tokio::time::Interval {
+        let second = Duration::from_secs(1);
+        let next = second * (self.origin.elapsed().as_secs() as u32 + 1) + after;
+        let mut ticks = tokio::time::interval_at((self.origin + next).into(), second);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        ticks
+    }
+
     pub fn elapsed(&self) -> Duration {
         self.origin.elapsed()
     }

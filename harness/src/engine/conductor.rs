@@ -16,6 +16,8 @@ use crate::units::UnixNanos;
 
 /// Between the order to send and the first message: time for every shard to hear of it.
 const LEAD: Duration = Duration::from_millis(100);
+/// A second's snapshot is made this long after it, when the shards have handed on theirs.
+const SHARDS_FIRST: Duration = Duration::from_millis(50);
 /// How long proof of reading is waited for when there are no heartbeats to say so.
 const PROOF_MARGIN: Duration = Duration::from_secs(1);
 
@@ -72,9 +74,6 @@ impl<'a> Conductor<'a> {
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(EngineError::Thread)?;
-        let mut second = tokio::time::interval(Duration::from_secs(1));
-        second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        second.reset();
         Ok(Self {
             gathered: Gathered::new(shards),
             phase: PhaseName::Connect,
@@ -88,7 +87,7 @@ impl<'a> Conductor<'a> {
             orders,
             words,
             threads,
-            second,
+            second: setup.clock.every_second(SHARDS_FIRST),
             interrupts,
             on_snapshot,
         })

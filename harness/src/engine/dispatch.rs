@@ -1,10 +1,12 @@
 //! Hands messages to connections when they are due. What cannot be handed over is counted, never shifted: the schedule
 //! goes on as if it had been sent.
 
+use std::io;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::alarm::Alarm;
 use super::shard::{Order, Pending, Shard};
 use crate::behavior::{Arrival, Arrivals};
 use crate::units::UnixNanos;
@@ -24,20 +26,28 @@ pub fn begin(shard: &Shard, start: UnixNanos) {
 }
 
 /// Works off the shard's part of the schedule, or what of it is due until an order to stop.
-pub async fn send(shard: &Shard, start: UnixNanos, orders: &mut watch::Receiver<Order>) {
+pub async fn send(
+    shard: &Shard,
+    alarm: &Alarm,
+    start: UnixNanos,
+    orders: &mut watch::Receiver<Order>,
+) -> io::Result<()> {
     let mut in_a_row = 0;
     for arrival in Arrivals::new(&shard.common.plan, shard.users.clone()) {
         let due = start.plus(arrival.due);
         loop {
             if stopped_before(&orders.borrow(), due) {
-                return;
+                return Ok(());
             }
             let wait = due.since(shard.common.clock.now());
             if wait.is_zero() {
                 break;
             }
             in_a_row = 0;
-            let _ = tokio::time::timeout(wait, orders.changed()).await;
+            tokio::select! {
+                rung = alarm.wait(wait) => rung?,
+                _ = orders.changed() => {}
+            }
         }
         one(shard, &arrival, due);
         in_a_row += 1;
@@ -46,6 +56,7 @@ pub async fn send(shard: &Shard, start: UnixNanos, orders: &mut watch::Receiver<
             tokio::task::yield_now().await;
         }
     }
+    Ok(())
 }
 
 fn stopped_before(order: &Order, due: UnixNanos) -> bool {

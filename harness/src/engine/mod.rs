@@ -1,6 +1,7 @@
 //! Makes it happen: shards of users on threads of their own, led through the phases by a conductor. What comes out is a
 //! snapshot a second and a report at the end; who reads them is not known here.
 
+mod alarm;
 mod conductor;
 mod device;
 mod dispatch;

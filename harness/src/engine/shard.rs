@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::LocalSet;
 
+use super::alarm::Alarm;
 use super::device;
 use super::dispatch;
 use crate::clock::RunClock;
@@ -159,7 +160,7 @@ pub fn live(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let shard = Rc::new(Shard::new(common, share));
     let tasks = LocalSet::new();
-    runtime.block_on(tasks.run_until(follow(shard.clone(), share, orders, words)));
+    runtime.block_on(tasks.run_until(follow(shard.clone(), share, orders, words)))?;
     // Ends every task that is left, so that the shard is ours alone.
     drop(tasks);
     drop(runtime);
@@ -168,7 +169,13 @@ pub fn live(
     Ok((shard.book.into_inner(), last))
 }
 
-async fn follow(shard: Rc<Shard>, share: Share, mut orders: watch::Receiver<Order>, words: mpsc::Sender<Word>) {
+async fn follow(
+    shard: Rc<Shard>,
+    share: Share,
+    mut orders: watch::Receiver<Order>,
+    words: mpsc::Sender<Word>,
+) -> std::io::Result<()> {
+    let alarm = Alarm::new()?;
     let ticker = tokio::task::spawn_local(tick(shard.clone(), words.clone()));
     let mut devices = None;
     loop {
@@ -180,7 +187,7 @@ async fn follow(shard: Rc<Shard>, share: Share, mut orders: watch::Receiver<Orde
             }
             Order::Traffic { start } => {
                 dispatch::begin(&shard, start);
-                dispatch::send(&shard, start, &mut orders).await;
+                dispatch::send(&shard, &alarm, start, &mut orders).await?;
                 Some(Word::Sent)
             }
             Order::Stop { .. } => None,
@@ -205,13 +212,12 @@ async fn follow(shard: Rc<Shard>, share: Share, mut orders: watch::Receiver<Orde
         let _ = tokio::time::timeout(GOODBYE, device::all_gone(&shard)).await;
         devices.abort();
     }
+    Ok(())
 }
 
-/// Hands on what is new, once a second.
+/// Hands on what is new at each full second of the run.
 async fn tick(shard: Rc<Shard>, words: mpsc::Sender<Word>) {
-    let mut second = tokio::time::interval(Duration::from_secs(1));
-    second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    second.tick().await;
+    let mut second = shard.common.clock.every_second(Duration::ZERO);
     loop {
         second.tick().await;
         match words.try_send(Word::Snapshot(shard.snapshot())) {

@@ -5,6 +5,8 @@ mod book;
 mod content;
 mod holes;
 mod judge;
+#[cfg(test)]
+mod judge_tests;
 mod receiver;
 mod track;
 

@@ -216,7 +216,9 @@ pub enum HeartbeatName {
 pub struct ReconnectFile {
     /// `none`: it stays away. `fixed`: after `delay`. `exponential`: doubling from `delay` to `max`, full jitter.
     pub policy: ReconnectName,
+    /// Wait before the first try; with `exponential` the upper end of it.
     pub delay: Span,
+    /// Longest wait of `exponential`.
     pub max: Span,
 }
 

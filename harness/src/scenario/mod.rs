@@ -39,6 +39,11 @@ pub struct Loaded {
     pub as_run: serde_json::Value,
 }
 
+/// An empty scenario with every default filled in.
+pub fn defaults() -> serde_json::Value {
+    serde_json::to_value(ScenarioFile::default()).unwrap_or_default()
+}
+
 /// Reads the scenario `text` of the file `path`, with `--set` overrides over it.
 pub fn load(text: &str, path: &str, sets: &[String], seed: u64) -> Loaded {
     let mut problems = Problems::of_file(path);

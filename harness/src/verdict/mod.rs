@@ -2,6 +2,8 @@
 //! count. A threshold without a sample never passes.
 
 mod expression;
+#[cfg(test)]
+mod tests;
 
 pub use expression::{ExpressionError, Judged, Threshold};
 

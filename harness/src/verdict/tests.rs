@@ -1,0 +1,101 @@
+//! What a run must be like to pass, fail or prove nothing.
+
+use std::time::Duration;
+
+use super::*;
+use crate::ledger::Deliveries;
+use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered};
+use crate::scenario::RoomKind;
+
+/// A run in which all went well.
+fn good() -> RunReport {
+    let mut latencies = Latencies::default();
+    latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_micros(100), 1000);
+    latencies.record_n(Slot::Room(Metric::Delivery, RoomKind::Direct), Duration::from_millis(3), 1000);
+    latencies.derive([0; 3], Duration::from_secs(2));
+    RunReport {
+        scenario: "test".to_owned(),
+        ending: Ending::Complete,
+        steady: Duration::from_secs(10),
+        connections_target: 100,
+        connections_peak: 100,
+        connections: Connections { online: 100, opened: 100, ..Connections::default() },
+        online_steady: Some(100.0),
+        offered: Offered { intended: 1000, dispatched: 1000, ..Offered::default() },
+        acked: 1000,
+        deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
+        apdex: Apdex::of(&latencies, 0),
+        latencies,
+        generator: GeneratorTotals::default(),
+        shards_lost: 0,
+    }
+}
+
+fn judged(report: &RunReport, expressions: &[&str]) -> (Outcome, String) {
+    let thresholds: Vec<Threshold> = expressions.iter().map(|e| Threshold::parse(e).unwrap()).collect();
+    let verdict = judge(report, &thresholds);
+    (verdict.outcome, verdict.reasons.join("; "))
+}
+
+#[test]
+fn a_good_run_passes_without_reasons() {
+    let thresholds = ["delivery.p99 < 2s", "deliveries.lost == 0", "connections.dropped / connections.opened < 1%"];
+    assert_eq!(judged(&good(), &thresholds), (Outcome::Pass, String::new()));
+}
+
+#[test]
+fn a_broken_threshold_fails_and_is_named_with_its_value() {
+    let mut report = good();
+    report.deliveries.lost = 3;
+    let (outcome, reasons) = judged(&report, &["deliveries.lost == 0"]);
+    assert_eq!(outcome, Outcome::Fail);
+    assert!(reasons.contains("deliveries.lost == 0 does not hold: 3"), "{reasons}");
+}
+
+#[test]
+fn a_threshold_without_a_sample_is_inconclusive_and_hides_no_failure() {
+    let mut report = good();
+    let (outcome, reasons) = judged(&report, &["heartbeat.p99 < 1s"]);
+    assert_eq!(outcome, Outcome::Inconclusive);
+    assert!(reasons.contains("heartbeat.p99 < 1s has no sample"), "{reasons}");
+    report.connections.opened = 0;
+    assert_eq!(judged(&report, &["connections.dropped / connections.opened < 1%"]).0, Outcome::Inconclusive);
+    assert_eq!(judged(&report, &["heartbeat.p99 < 1s", "deliveries.delivered > 5000"]).0, Outcome::Fail);
+}
+
+#[test]
+fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
+    let unfit: [(&str, fn(&mut RunReport)); 4] = [
+        ("could not keep up", |report| report.offered.underrun_behind = 2),
+        ("schedule lag p99", |report| {
+            report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(200), 50);
+        }),
+        ("interrupted", |report| report.ending = Ending::Interrupted),
+        ("shards of the generator", |report| report.shards_lost = 1),
+    ];
+    for (expected, spoil) in unfit {
+        let mut report = good();
+        spoil(&mut report);
+        let (outcome, reasons) = judged(&report, &["deliveries.delivered > 5000"]);
+        assert_eq!(outcome, Outcome::Inconclusive, "{expected}");
+        assert!(reasons.contains(expected), "{reasons}");
+    }
+}
+
+#[test]
+fn less_load_or_fewer_users_than_planned_cannot_pass() {
+    let short: [(&str, fn(&mut RunReport)); 4] = [
+        ("fewer connections than planned", |report| report.online_steady = Some(98.0)),
+        ("too short to count", |report| report.online_steady = None),
+        ("not connected", |report| report.offered.underrun_offline = 2),
+        ("took no more", |report| report.offered.saturated = 2),
+    ];
+    for (expected, spoil) in short {
+        let mut report = good();
+        spoil(&mut report);
+        let (outcome, reasons) = judged(&report, &["deliveries.lost == 0"]);
+        assert_eq!(outcome, Outcome::Inconclusive, "{expected}");
+        assert!(reasons.contains(expected), "{reasons}");
+        assert_eq!(judged(&report, &["deliveries.delivered > 5000"]).0, Outcome::Fail, "{expected}");
+    }
+}
