@@ -64,7 +64,11 @@ fn resolve<'a>(root: &'a Value, entry: &'a Value) -> &'a Value {
 
 fn kind(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
-        return words.iter().map(|word| format!("`{}`", word.as_str().unwrap_or_default())).collect::<Vec<_>>().join(" ");
+        return words
+            .iter()
+            .map(|word| format!("`{}`", word.as_str().unwrap_or_default()))
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     match (schema["type"].as_str(), schema["pattern"].is_string()) {
         (Some("string"), true) => "duration".to_owned(),

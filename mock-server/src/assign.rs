@@ -56,16 +56,7 @@ struct Planned<K> {
 
 impl<K> Planned<K> {
     fn new(id: usize, kind: K, every: u64) -> Self {
-        Self {
-            chosen: Chosen {
-                id: FaultId(id),
-                kind,
-            },
-            every,
-            seen: 0,
-            debt: 0,
-            failed: 0,
-        }
+        Self { chosen: Chosen { id: FaultId(id), kind }, every, seen: 0, debt: 0, failed: 0 }
     }
 
     /// How many multiples of `every` these deliveries reach.
@@ -112,14 +103,8 @@ impl DeliveryFaults {
     }
 
     /// The first owed fault that can be committed now; its debt counts as paid.
-    pub(crate) fn choose(
-        &mut self,
-        mut possible: impl FnMut(DeliveryFault) -> bool,
-    ) -> Option<Chosen<DeliveryFault>> {
-        let fault = self
-            .0
-            .iter_mut()
-            .find(|fault| fault.debt > 0 && possible(fault.chosen.kind))?;
+    pub(crate) fn choose(&mut self, mut possible: impl FnMut(DeliveryFault) -> bool) -> Option<Chosen<DeliveryFault>> {
+        let fault = self.0.iter_mut().find(|fault| fault.debt > 0 && possible(fault.chosen.kind))?;
         fault.debt -= 1;
         Some(fault.chosen)
     }
@@ -135,13 +120,8 @@ impl DeliveryFaults {
         self.planned(chosen).for_each(|fault| fault.failed += 1);
     }
 
-    fn planned(
-        &mut self,
-        chosen: Chosen<DeliveryFault>,
-    ) -> impl Iterator<Item = &mut Planned<DeliveryFault>> {
-        self.0
-            .iter_mut()
-            .filter(move |fault| fault.chosen.id == chosen.id)
+    fn planned(&mut self, chosen: Chosen<DeliveryFault>) -> impl Iterator<Item = &mut Planned<DeliveryFault>> {
+        self.0.iter_mut().filter(move |fault| fault.chosen.id == chosen.id)
     }
 }
 
@@ -247,9 +227,7 @@ mod tests {
     #[test]
     fn a_message_fault_is_due_when_the_fan_outs_cross_a_multiple_and_once_per_message() {
         let mut plan = MessageFaults::new(&faults(&["ack_then_drop:every=10"]));
-        let hits: Vec<bool> = [4, 4, 0, 4, 35, 1]
-            .map(|fan_out| plan.choose(fan_out).is_some())
-            .to_vec();
+        let hits: Vec<bool> = [4, 4, 0, 4, 35, 1].map(|fan_out| plan.choose(fan_out).is_some()).to_vec();
         assert_eq!(hits, [false, false, false, true, true, false]);
     }
 
@@ -257,21 +235,9 @@ mod tests {
     fn a_message_takes_one_message_fault_and_the_other_hits_the_next() {
         let mut plan = MessageFaults::new(&faults(&["no_ack:every=2", "swallow:every=2"]));
         let kinds: Vec<_> = (0..3).map(|_| plan.choose(2).map(|chosen| chosen.kind)).collect();
-        assert_eq!(
-            kinds,
-            [Some(MessageFault::NoAck); 3],
-            "the first in order is due each time"
-        );
+        assert_eq!(kinds, [Some(MessageFault::NoAck); 3], "the first in order is due each time");
         let mut plan = MessageFaults::new(&faults(&["no_ack:every=4", "swallow:every=4"]));
         let kinds: Vec<_> = (0..4).map(|_| plan.choose(2).map(|chosen| chosen.kind)).collect();
-        assert_eq!(
-            kinds,
-            [
-                None,
-                Some(MessageFault::NoAck),
-                Some(MessageFault::Swallow),
-                Some(MessageFault::NoAck)
-            ]
-        );
+        assert_eq!(kinds, [None, Some(MessageFault::NoAck), Some(MessageFault::Swallow), Some(MessageFault::NoAck)]);
     }
 }

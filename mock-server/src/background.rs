@@ -26,10 +26,7 @@ pub(crate) async fn stopped(stop: &mut Stop) {
 
 /// Starts the tasks that these faults need.
 pub(crate) fn spawn(shared: &Arc<Shared>, faults: &[Fault], stop: &Stop) {
-    if faults
-        .iter()
-        .any(|fault| matches!(fault, Fault::Delay { .. } | Fault::Reorder { .. }))
-    {
+    if faults.iter().any(|fault| matches!(fault, Fault::Delay { .. } | Fault::Reorder { .. })) {
         tokio::spawn(until_stopped(release_holds(Arc::clone(shared)), stop.clone()));
     }
     if shared.slow.is_some() {
@@ -37,13 +34,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, faults: &[Fault], stop: &Stop) {
     }
     for (id, fault) in faults.iter().enumerate() {
         if let Fault::Kill { every_s, share, how } = *fault {
-            let kill = kill(
-                Arc::clone(shared),
-                FaultId(id),
-                Duration::from_secs_f64(every_s),
-                share,
-                how,
-            );
+            let kill = kill(Arc::clone(shared), FaultId(id), Duration::from_secs_f64(every_s), share, how);
             tokio::spawn(until_stopped(kill, stop.clone()));
         }
     }

@@ -138,11 +138,7 @@ fn feed(session: &mut Session<'_>, frames: &mut FrameReader, bytes: &mut [u8]) {
     }
     let fed = frames.feed(bytes, &mut |event| {
         session.on(event);
-        if session.is_over() {
-            Flow::Stop
-        } else {
-            Flow::Continue
-        }
+        if session.is_over() { Flow::Stop } else { Flow::Continue }
     });
     if let Err(violation) = fed {
         session.violated(violation);

@@ -26,21 +26,12 @@ enum Release {
 }
 
 impl Hub {
-    pub(crate) fn deliver_with_faults(
-        &mut self,
-        message: &Arc<Message>,
-        targets: &[Arc<Device>],
-        clean: bool,
-    ) {
+    pub(crate) fn deliver_with_faults(&mut self, message: &Arc<Message>, targets: &[Arc<Device>], clean: bool) {
         let now = Instant::now();
         let mut bystanders = true;
         for device in targets {
             self.delivery_faults.see(1);
-            let plain = Item {
-                message: Arc::clone(message),
-                how: How::Plain,
-                fault: None,
-            };
+            let plain = Item { message: Arc::clone(message), how: How::Plain, fault: None };
             let waiting = self.holds.waiting(device.serial, message);
             if waiting == Waiting::Swap {
                 self.meet(device, &plain, clean);
@@ -54,44 +45,22 @@ impl Hub {
             match fault.kind {
                 DeliveryFault::Drop => self.counters.committed(fault.id, 1),
                 DeliveryFault::Duplicate => {
-                    self.place(
-                        device,
-                        Item {
-                            how: How::Twice,
-                            fault: Some(fault),
-                            ..plain
-                        },
-                        waiting,
-                    );
+                    self.place(device, Item { how: How::Twice, fault: Some(fault), ..plain }, waiting);
                 }
                 DeliveryFault::Corrupt => {
-                    self.place(
-                        device,
-                        Item {
-                            how: How::Corrupted,
-                            fault: Some(fault),
-                            ..plain
-                        },
-                        waiting,
-                    );
+                    self.place(device, Item { how: How::Corrupted, fault: Some(fault), ..plain }, waiting);
                 }
                 DeliveryFault::Misroute => {
                     bystanders = self.misroute(message, fault);
                     self.place(device, plain, waiting);
                 }
                 DeliveryFault::Reorder => {
-                    let item = Item {
-                        fault: Some(fault),
-                        ..plain
-                    };
+                    let item = Item { fault: Some(fault), ..plain };
                     self.holds.hold_swap(device.serial, item, now + SWAP_WAIT);
                     self.ring_if_next(now + SWAP_WAIT);
                 }
                 DeliveryFault::Delay(delay) => {
-                    let item = Item {
-                        fault: Some(fault),
-                        ..plain
-                    };
+                    let item = Item { fault: Some(fault), ..plain };
                     self.holds.queue(device.serial, item, now + delay);
                     self.ring_if_next(now + delay);
                 }
@@ -140,9 +109,7 @@ impl Hub {
         if clean {
             self.push(device, &held);
             self.push(device, neighbour);
-            fault
-                .into_iter()
-                .for_each(|fault| self.delivery_faults.failed(fault));
+            fault.into_iter().for_each(|fault| self.delivery_faults.failed(fault));
             return;
         }
         let both = self.push(device, neighbour) && self.push(device, &held);
@@ -173,14 +140,7 @@ impl Hub {
             return false;
         };
         self.misroute_after = bystander.serial;
-        if self.push(
-            &bystander,
-            &Item {
-                message: Arc::clone(message),
-                how: How::Plain,
-                fault: None,
-            },
-        ) {
+        if self.push(&bystander, &Item { message: Arc::clone(message), how: How::Plain, fault: None }) {
             self.counters.committed(fault.id, 1);
         } else {
             self.delivery_faults.give_back(fault);
@@ -228,10 +188,7 @@ impl Hub {
     }
 
     fn push(&mut self, device: &Device, item: &Item) -> bool {
-        let (frame, times) = (
-            item.message.frame(device.format),
-            if item.how == How::Twice { 2 } else { 1 },
-        );
+        let (frame, times) = (item.message.frame(device.format), if item.how == How::Twice { 2 } else { 1 });
         let queued = match item.how {
             How::Plain | How::Twice => device.outbox.push(frame, times),
             How::Corrupted => {

@@ -85,11 +85,7 @@ async fn too_long(stop: &mut Stop, [usually, at_stop]: [Duration; 2]) {
 async fn stay_silent(stream: &TcpStream, stop: &mut Stop) {
     let gone = async {
         // Reading is forbidden here, and unread bytes keep the socket ready: so look from time to time.
-        while stream
-            .ready(Interest::READABLE)
-            .await
-            .is_ok_and(|ready| !ready.is_read_closed())
-        {
+        while stream.ready(Interest::READABLE).await.is_ok_and(|ready| !ready.is_read_closed()) {
             sleep(SILENT_LOOK).await;
         }
     };

@@ -37,11 +37,7 @@ pub enum Fault {
     /// Every `every_s` seconds a share of the connections is ended.
     Kill { every_s: f64, share: f64, how: KillHow },
     /// Each `every`-th handshake is answered with `status`.
-    Refuse {
-        status: u16,
-        every: NonZeroU64,
-        retry_after: Option<u32>,
-    },
+    Refuse { status: u16, every: NonZeroU64, retry_after: Option<u32> },
     /// Each `every`-th accepted connection gets no answer to heartbeats.
     MuteHeartbeat { every: NonZeroU64 },
     /// One serial consumer between acknowledgement and push spends `ms` milliseconds on each message.
@@ -69,32 +65,15 @@ pub enum FaultError {
     #[error("unknown fault `{found}`; known are: {known}")]
     UnknownFault { found: String, known: String },
     #[error("fault `{fault}`: unknown argument `{found}`; allowed are: {allowed}")]
-    UnknownArgument {
-        fault: String,
-        found: String,
-        allowed: String,
-    },
+    UnknownArgument { fault: String, found: String, allowed: String },
     #[error("fault `{fault}`: argument `{argument}` is given twice")]
     DuplicateArgument { fault: String, argument: String },
     #[error("fault `{fault}`: argument `{argument}` is missing; allowed is {allowed}")]
-    MissingArgument {
-        fault: String,
-        argument: String,
-        allowed: &'static str,
-    },
+    MissingArgument { fault: String, argument: String, allowed: &'static str },
     #[error("fault `{fault}`: found `{found}` where `argument=value` is needed; arguments are: {allowed}")]
-    NoValue {
-        fault: String,
-        found: String,
-        allowed: String,
-    },
+    NoValue { fault: String, found: String, allowed: String },
     #[error("fault `{fault}`: argument `{argument}` is `{found}`; allowed is {allowed}")]
-    BadValue {
-        fault: String,
-        argument: String,
-        found: String,
-        allowed: &'static str,
-    },
+    BadValue { fault: String, argument: String, found: String, allowed: &'static str },
 }
 
 const EVERY: &str = "a whole number, 1 or more";
@@ -156,40 +135,30 @@ impl FromStr for Fault {
             "reorder" => Fault::Reorder { every: args.every()? },
             "corrupt" => Fault::Corrupt { every: args.every()? },
             "misroute" => Fault::Misroute { every: args.every()? },
-            "delay" => Fault::Delay {
-                ms: args.millis()?,
-                every: args.every()?,
-            },
+            "delay" => Fault::Delay { ms: args.millis()?, every: args.every()? },
             "ack_then_drop" => Fault::AckThenDrop { every: args.every()? },
             "no_ack" => Fault::NoAck { every: args.every()? },
             "swallow" => Fault::Swallow { every: args.every()? },
-            "stall_accept" => Fault::StallAccept {
-                after: args.value("after", EVERY, |&n| n >= 1)?,
-                ms: args.millis()?,
-            },
-            "backlog" => Fault::Backlog {
-                n: args.value("n", "a whole number, 1 to 65535", |&n| n >= 1)?,
-            },
+            "stall_accept" => {
+                Fault::StallAccept { after: args.value("after", EVERY, |&n| n >= 1)?, ms: args.millis()? }
+            }
+            "backlog" => Fault::Backlog { n: args.value("n", "a whole number, 1 to 65535", |&n| n >= 1)? },
             "kill" => Fault::Kill {
-                every_s: args.value("every_s", "a number of seconds, 0.01 to 86400", |s| {
-                    (0.01..=86_400.0).contains(s)
-                })?,
+                every_s: args
+                    .value("every_s", "a number of seconds, 0.01 to 86400", |s| (0.01..=86_400.0).contains(s))?,
                 share: args.value("share", "a number above 0 and up to 1", |&s| s > 0.0 && s <= 1.0)?,
                 how: args.value("how", "one of fin, rst, silent, 1001, 1012, 1013", |_| true)?,
             },
             "refuse" => Fault::Refuse {
-                status: args.value("status", "an HTTP status, 400 to 599", |s| {
-                    (400..=599).contains(s)
-                })?,
+                status: args.value("status", "an HTTP status, 400 to 599", |s| (400..=599).contains(s))?,
                 every: args.every()?,
                 retry_after: args.optional("retry_after", "a whole number of seconds", |_| true)?,
             },
             "mute_heartbeat" => Fault::MuteHeartbeat { every: args.every()? },
             "slow_consumer" => Fault::SlowConsumer { ms: args.millis()? },
             "leak" => Fault::Leak {
-                bytes: args.value("bytes", "a whole number of bytes, 1 to 1073741824", |b| {
-                    (1..=1 << 30).contains(b)
-                })?,
+                bytes: args
+                    .value("bytes", "a whole number of bytes, 1 to 1073741824", |b| (1..=1 << 30).contains(b))?,
             },
             other => return Err(unknown_fault(other)),
         })
@@ -213,11 +182,7 @@ impl fmt::Display for Fault {
             Fault::StallAccept { after, ms } => write!(f, "after={after},ms={ms}"),
             Fault::Backlog { n } => write!(f, "n={n}"),
             Fault::Kill { every_s, share, how } => write!(f, "every_s={every_s},share={share},how={how}"),
-            Fault::Refuse {
-                status,
-                every,
-                retry_after,
-            } => {
+            Fault::Refuse { status, every, retry_after } => {
                 write!(f, "status={status},every={every}")?;
                 retry_after.map_or(Ok(()), |seconds| write!(f, ",retry_after={seconds}"))
             }
@@ -266,10 +231,7 @@ impl<'a> Args<'a> {
         let Some((_, allowed)) = KNOWN.iter().find(|(name, _)| *name == fault) else {
             return Err(unknown_fault(fault));
         };
-        let mut args = Args {
-            fault,
-            pairs: Vec::new(),
-        };
+        let mut args = Args { fault, pairs: Vec::new() };
         for part in rest.split(',').filter(|_| !rest.is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| FaultError::NoValue {
                 fault: fault.to_owned(),
@@ -284,10 +246,7 @@ impl<'a> Args<'a> {
                 });
             }
             if args.pairs.iter().any(|(seen, _)| *seen == name) {
-                return Err(FaultError::DuplicateArgument {
-                    fault: fault.to_owned(),
-                    argument: name.to_owned(),
-                });
+                return Err(FaultError::DuplicateArgument { fault: fault.to_owned(), argument: name.to_owned() });
             }
             args.pairs.push((name, value));
         }
@@ -308,12 +267,11 @@ impl<'a> Args<'a> {
         allowed: &'static str,
         valid: impl Fn(&T) -> bool,
     ) -> Result<T, FaultError> {
-        self.optional(argument, allowed, valid)?
-            .ok_or_else(|| FaultError::MissingArgument {
-                fault: self.fault.to_owned(),
-                argument: argument.to_owned(),
-                allowed,
-            })
+        self.optional(argument, allowed, valid)?.ok_or_else(|| FaultError::MissingArgument {
+            fault: self.fault.to_owned(),
+            argument: argument.to_owned(),
+            allowed,
+        })
     }
 
     fn optional<T: FromStr>(
@@ -337,10 +295,7 @@ impl<'a> Args<'a> {
 
 fn unknown_fault(found: &str) -> FaultError {
     let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    FaultError::UnknownFault {
-        found: found.to_owned(),
-        known: known.join(", "),
-    }
+    FaultError::UnknownFault { found: found.to_owned(), known: known.join(", ") }
 }
 
 #[cfg(test)]

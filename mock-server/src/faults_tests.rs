@@ -40,16 +40,10 @@ fn a_wrong_text_is_refused_with_what_was_found_and_what_is_allowed() {
         ("drop:evry=1", ["unknown argument `evry`", "every"]),
         ("drop:every=1,every=2", ["`every`", "twice"]),
         ("drop:every", ["found `every`", "argument=value"]),
-        (
-            "kill:every_s=1,share=0,how=fin",
-            ["`share` is `0`", "above 0 and up to 1"],
-        ),
+        ("kill:every_s=1,share=0,how=fin", ["`share` is `0`", "above 0 and up to 1"]),
         ("kill:every_s=1,share=1.1,how=fin", ["`1.1`", "up to 1"]),
         ("kill:every_s=1,share=NaN,how=fin", ["`NaN`", "up to 1"]),
-        (
-            "kill:every_s=1,share=1,how=1000",
-            ["`1000`", "fin, rst, silent, 1001, 1012, 1013"],
-        ),
+        ("kill:every_s=1,share=1,how=1000", ["`1000`", "fin, rst, silent, 1001, 1012, 1013"]),
         ("refuse:status=200,every=1", ["`200`", "400 to 599"]),
         ("backlog:n=70000", ["`70000`", "1 to 65535"]),
         ("delay:ms=0,every=1", ["`ms` is `0`", "1 to 86400000"]),

@@ -36,14 +36,8 @@ const fn protocol(reason: &'static str) -> Violation {
     Violation { code: 1002, reason }
 }
 
-const NOT_UTF8: Violation = Violation {
-    code: 1007,
-    reason: "text that is not UTF-8",
-};
-const TOO_LARGE: Violation = Violation {
-    code: 1009,
-    reason: "message over 1 MiB",
-};
+const NOT_UTF8: Violation = Violation { code: 1007, reason: "text that is not UTF-8" };
+const TOO_LARGE: Violation = Violation { code: 1009, reason: "message over 1 MiB" };
 
 /// Whether the caller wants the frames that follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,39 +132,19 @@ impl FrameReader {
         if data.len() < head {
             return Ok(None);
         }
-        let long = data[2..2 + length_bytes]
-            .iter()
-            .fold(0u64, |n, &b| (n << 8) | u64::from(b));
-        let payload = if length_bytes == 0 {
-            short
-        } else {
-            usize::try_from(long).map_err(|_| TOO_LARGE)?
-        };
+        let long = data[2..2 + length_bytes].iter().fold(0u64, |n, &b| (n << 8) | u64::from(b));
+        let payload = if length_bytes == 0 { short } else { usize::try_from(long).map_err(|_| TOO_LARGE)? };
         let before = if opcode < CLOSE { self.message.len() } else { 0 };
         if payload > MAX_MESSAGE || before + payload > MAX_MESSAGE {
             return Err(TOO_LARGE);
         }
         let mask = [data[head - 4], data[head - 3], data[head - 2], data[head - 1]];
-        Ok(Some(Header {
-            fin,
-            opcode,
-            mask,
-            head,
-            payload,
-        }))
+        Ok(Some(Header { fin, opcode, mask, head, payload }))
     }
 
-    fn check_opcode(
-        &self,
-        opcode: u8,
-        fin: bool,
-        length_bytes: usize,
-        short: usize,
-    ) -> Result<(), Violation> {
+    fn check_opcode(&self, opcode: u8, fin: bool, length_bytes: usize, short: usize) -> Result<(), Violation> {
         match opcode {
-            TEXT | BINARY if self.message_opcode.is_some() => {
-                Err(protocol("new message inside a fragmented one"))
-            }
+            TEXT | BINARY if self.message_opcode.is_some() => Err(protocol("new message inside a fragmented one")),
             CONTINUATION if self.message_opcode.is_none() => Err(protocol("continuation without a message")),
             TEXT | BINARY | CONTINUATION => Ok(()),
             CLOSE | PING | PONG if !fin => Err(protocol("fragmented control frame")),
@@ -206,11 +180,7 @@ impl FrameReader {
     }
 }
 
-fn message(
-    opcode: u8,
-    payload: &[u8],
-    on_event: &mut dyn FnMut(Event<'_>) -> Flow,
-) -> Result<Flow, Violation> {
+fn message(opcode: u8, payload: &[u8], on_event: &mut dyn FnMut(Event<'_>) -> Flow) -> Result<Flow, Violation> {
     if opcode == BINARY {
         return Ok(on_event(Event::Binary(payload)));
     }
@@ -231,9 +201,7 @@ fn close_code(payload: &[u8]) -> Result<Option<u16>, Violation> {
 }
 
 fn unmask(payload: &mut [u8], mask: [u8; 4]) {
-    let word = u64::from_ne_bytes([
-        mask[0], mask[1], mask[2], mask[3], mask[0], mask[1], mask[2], mask[3],
-    ]);
+    let word = u64::from_ne_bytes([mask[0], mask[1], mask[2], mask[3], mask[0], mask[1], mask[2], mask[3]]);
     let mut words = payload.chunks_exact_mut(8);
     for chunk in &mut words {
         let mut bytes = [0; 8];

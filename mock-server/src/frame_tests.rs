@@ -92,16 +92,8 @@ fn each_violation_closes_with_the_code_of_the_rfc() {
     assert_eq!(code_of(vec![0x81, 0x00]), 1002, "no mask");
     assert_eq!(code_of(vec![0xC1, 0x80]), 1002, "reserved bit");
     assert_eq!(code_of(frame(true, 0x3, b"")), 1002, "unknown opcode");
-    assert_eq!(
-        code_of(frame(true, CONTINUATION, b"")),
-        1002,
-        "continuation of nothing"
-    );
-    assert_eq!(
-        code_of([frame(false, TEXT, b"a"), frame(true, TEXT, b"b")].concat()),
-        1002,
-        "interleaved"
-    );
+    assert_eq!(code_of(frame(true, CONTINUATION, b"")), 1002, "continuation of nothing");
+    assert_eq!(code_of([frame(false, TEXT, b"a"), frame(true, TEXT, b"b")].concat()), 1002, "interleaved");
     assert_eq!(code_of(frame(false, PING, b"")), 1002, "fragmented ping");
     assert_eq!(code_of(frame(true, PING, &[0; 126])), 1002, "long ping");
     assert_eq!(code_of(frame(true, CLOSE, &[3])), 1002, "half a code");
@@ -124,12 +116,7 @@ fn a_message_over_one_mebibyte_is_refused_by_its_header_alone() {
     assert_eq!(code_of([&[0x82, 0xFF][..], &[0xFF; 8], &[0; 4]].concat()), 1009);
     let half = vec![0; MAX_MESSAGE / 2];
     let parts = [frame(false, BINARY, &half), frame(false, CONTINUATION, &half)].concat();
-    let with_ping = [
-        parts.clone(),
-        frame(true, PING, b"x"),
-        frame(true, CONTINUATION, b""),
-    ]
-    .concat();
+    let with_ping = [parts.clone(), frame(true, PING, b"x"), frame(true, CONTINUATION, b"")].concat();
     assert_eq!(read([with_ping]).1, Ok(()));
     assert_eq!(code_of([parts, frame(true, CONTINUATION, b"x")].concat()), 1009);
 }

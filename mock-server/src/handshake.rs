@@ -51,9 +51,7 @@ impl From<io::Error> for HeadError {
 }
 
 /// Reads a request head; the bytes that came after it are returned with it.
-pub(crate) async fn read_upgrade(
-    stream: &mut (impl AsyncRead + Unpin),
-) -> Result<(Upgrade, Vec<u8>), HeadError> {
+pub(crate) async fn read_upgrade(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Upgrade, Vec<u8>), HeadError> {
     let mut head = Vec::with_capacity(1024);
     loop {
         if head.len() >= MAX_HEAD {
@@ -61,11 +59,7 @@ pub(crate) async fn read_upgrade(
         }
         let mut rest = (&mut *stream).take((MAX_HEAD - head.len()) as u64);
         if rest.read_buf(&mut head).await? == 0 {
-            return Err(if head.is_empty() {
-                HeadError::Gone
-            } else {
-                HeadError::Bad(400, "incomplete request head")
-            });
+            return Err(if head.is_empty() { HeadError::Gone } else { HeadError::Bad(400, "incomplete request head") });
         }
         if let Some((upgrade, length)) = parse(&head)? {
             head.drain(..length);
@@ -99,9 +93,7 @@ fn upgrade(request: &httparse::Request<'_, '_>) -> Result<Upgrade, HeadError> {
     if header(request, "sec-websocket-version").map(str::trim) != Some("13") {
         return Err(HeadError::Bad(426, "only WebSocket version 13"));
     }
-    let key = header(request, "sec-websocket-key")
-        .map(str::trim)
-        .unwrap_or_default();
+    let key = header(request, "sec-websocket-key").map(str::trim).unwrap_or_default();
     if STANDARD.decode(key).map(|bytes| bytes.len()) != Ok(16) {
         return Err(HeadError::Bad(400, "Sec-WebSocket-Key is not 16 bytes in base64"));
     }
@@ -162,25 +154,17 @@ pub(crate) fn refusal(status: u16, reason: &str, retry_after: Option<u32>) -> Ve
 
 /// Whether this is 1 to 64 characters of `A-Z a-z 0-9 _ -`.
 pub(crate) fn is_user_name(text: &str) -> bool {
-    (1..=64).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 fn token(request: &httparse::Request<'_, '_>) -> Option<Token> {
     if let Some(value) = header(request, "authorization") {
         let (scheme, token) = value.trim().split_once(' ')?;
-        return scheme
-            .eq_ignore_ascii_case("bearer")
-            .then(|| parse_token(token.trim()))?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| parse_token(token.trim()))?;
     }
     let (_, query) = request.path?.split_once('?')?;
     let query = query.split('#').next().unwrap_or_default();
-    query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("token="))
-        .and_then(parse_token)
+    query.split('&').find_map(|pair| pair.strip_prefix("token=")).and_then(parse_token)
 }
 
 fn parse_token(text: &str) -> Option<Token> {
@@ -191,17 +175,11 @@ fn parse_token(text: &str) -> Option<Token> {
             (user, digits.parse().ok().filter(|_| decimal)?)
         }
     };
-    is_user_name(user).then(|| Token {
-        user: Arc::from(user),
-        device,
-    })
+    is_user_name(user).then(|| Token { user: Arc::from(user), device })
 }
 
 fn header<'a>(request: &httparse::Request<'_, 'a>, name: &str) -> Option<&'a str> {
-    let found = request
-        .headers
-        .iter()
-        .find(|header| header.name.eq_ignore_ascii_case(name))?;
+    let found = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
     // Bytes that are no UTF-8 make the header malformed, not absent.
     Some(std::str::from_utf8(found.value).unwrap_or_default())
 }
@@ -247,15 +225,10 @@ mod tests {
         let some = |user: &str, device| Some((user.to_owned(), device));
         assert_eq!(token_of("/x?token=user_1", ""), some("user_1", 0));
         assert_eq!(token_of("/?a=b&token=u-1.255", ""), some("u-1", 255));
-        assert_eq!(
-            token_of("/?token=q", "authorization: bearer h.3\r\n"),
-            some("h", 3)
-        );
+        assert_eq!(token_of("/?token=q", "authorization: bearer h.3\r\n"), some("h", 3));
         assert_eq!(token_of("/?token=q", "Authorization: Basic eA==\r\n"), None);
         let long = "u".repeat(65);
-        for wrong in [
-            "", "a.", ".1", "a.256", "a.+1", "a.1.2", "a b", "é", "a.0001", &long,
-        ] {
+        for wrong in ["", "a.", ".1", "a.256", "a.+1", "a.1.2", "a b", "é", "a.0001", &long] {
             assert_eq!(parse_token(wrong), None, "{wrong}");
         }
     }
@@ -279,9 +252,6 @@ mod tests {
         assert!(matches!(error, HeadError::Bad(431, _)), "{error:?}");
         assert!(matches!(read_upgrade(&mut &b""[..]).await, Err(HeadError::Gone)));
         let post = request("/", "").replace("GET", "POST");
-        assert!(matches!(
-            read_upgrade(&mut post.as_bytes()).await,
-            Err(HeadError::Bad(405, _))
-        ));
+        assert!(matches!(read_upgrade(&mut post.as_bytes()).await, Err(HeadError::Bad(405, _))));
     }
 }

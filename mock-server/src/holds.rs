@@ -46,9 +46,7 @@ struct Held {
 
 impl Held {
     fn is_of(&self, message: &Message) -> bool {
-        self.items
-            .front()
-            .is_some_and(|(_, item)| item.message.same_stream(message))
+        self.items.front().is_some_and(|(_, item)| item.message.same_stream(message))
     }
 }
 
@@ -63,17 +61,11 @@ pub(crate) struct Holds {
 impl Holds {
     /// What waits for this connection in the message's stream.
     pub(crate) fn waiting(&self, connection: Serial, message: &Message) -> Waiting {
-        let held = self
-            .by_connection
-            .get(&connection)
-            .and_then(|all| all.iter().find(|h| h.is_of(message)));
+        let held = self.by_connection.get(&connection).and_then(|all| all.iter().find(|h| h.is_of(message)));
         match held {
             None => Waiting::Nothing,
             Some(Held { swap: true, .. }) => Waiting::Swap,
-            Some(held) => held
-                .items
-                .back()
-                .map_or(Waiting::Nothing, |(due, _)| Waiting::Queue(*due)),
+            Some(held) => held.items.back().map_or(Waiting::Nothing, |(due, _)| Waiting::Queue(*due)),
         }
     }
 
@@ -94,16 +86,12 @@ impl Holds {
     fn hold(&mut self, connection: Serial, item: Item, due: Instant, swap: bool) {
         self.set_timer(due, connection, &item.message);
         let items = VecDeque::from([(due, item)]);
-        self.by_connection
-            .entry(connection)
-            .or_default()
-            .push(Held { swap, items });
+        self.by_connection.entry(connection).or_default().push(Held { swap, items });
     }
 
     fn set_timer(&mut self, due: Instant, connection: Serial, stream: &Arc<Message>) {
         self.timers_made += 1;
-        self.timers
-            .insert((due, self.timers_made), (connection, Arc::clone(stream)));
+        self.timers.insert((due, self.timers_made), (connection, Arc::clone(stream)));
     }
 
     /// When something is due next.
@@ -133,32 +121,19 @@ impl Holds {
     /// Everything that waits for one connection.
     pub(crate) fn take_connection(&mut self, connection: Serial) -> Vec<Item> {
         let all = self.by_connection.remove(&connection).unwrap_or_default();
-        all.into_iter()
-            .flat_map(|held| held.items)
-            .map(|(_, item)| item)
-            .collect()
+        all.into_iter().flat_map(|held| held.items).map(|(_, item)| item).collect()
     }
 
     /// Everything that waits.
     pub(crate) fn take_all(&mut self) -> Vec<(Serial, Item)> {
         self.timers.clear();
         let connections: Vec<Serial> = self.by_connection.keys().copied().collect();
-        let items = |connection| {
-            self.take_connection(connection)
-                .into_iter()
-                .map(move |item| (connection, item))
-        };
+        let items = |connection| self.take_connection(connection).into_iter().map(move |item| (connection, item));
         connections.into_iter().flat_map(items).collect()
     }
 
     /// Takes the items of a stream due by `until` (all, if `None`); a rest gets a timer of its own.
-    fn release(
-        &mut self,
-        connection: Serial,
-        stream: &Message,
-        until: Option<Instant>,
-        mut take: impl FnMut(Item),
-    ) {
+    fn release(&mut self, connection: Serial, stream: &Message, until: Option<Instant>, mut take: impl FnMut(Item)) {
         let Some(all) = self.by_connection.get_mut(&connection) else {
             return;
         };
@@ -167,20 +142,14 @@ impl Holds {
         };
         let held = &mut all[index];
         let before = held.items.len();
-        while let Some((_, item)) = held
-            .items
-            .pop_front_if(|(due, _)| until.is_none_or(|now| *due <= now))
-        {
+        while let Some((_, item)) = held.items.pop_front_if(|(due, _)| until.is_none_or(|now| *due <= now)) {
             take(item);
         }
         if held.items.len() == before {
             // The timer of a hold that has ended; the one that stands here has its own.
             return;
         }
-        let rest = held
-            .items
-            .front()
-            .map(|(due, item)| (*due, Arc::clone(&item.message)));
+        let rest = held.items.front().map(|(due, item)| (*due, Arc::clone(&item.message)));
         match rest {
             Some((due, message)) => self.set_timer(due, connection, &message),
             None => {

@@ -75,11 +75,7 @@ impl Hub {
             misroute_after: Serial::default(),
             message_faults: MessageFaults::new(faults),
             mutes: mutes.collect(),
-            slow: slow_bell.map(|bell| SlowQueue {
-                waiting: VecDeque::new(),
-                bytes: 0,
-                bell,
-            }),
+            slow: slow_bell.map(|bell| SlowQueue { waiting: VecDeque::new(), bytes: 0, bell }),
             closing: false,
         }
     }
@@ -92,11 +88,7 @@ impl Hub {
         }
         let accepted = self.counters.accepted.next();
         let mut muted = false;
-        for &(id, _) in self
-            .mutes
-            .iter()
-            .filter(|(_, every)| accepted.is_multiple_of(*every))
-        {
+        for &(id, _) in self.mutes.iter().filter(|(_, every)| accepted.is_multiple_of(*every)) {
             self.counters.committed(id, 0);
             muted = true;
         }
@@ -109,14 +101,10 @@ impl Hub {
             outbox: Outbox::starting_with(upgrade.response()),
         });
         if let Some(replaced) = self.registry.add(Arc::clone(&device)) {
-            replaced
-                .outbox
-                .end(End::Close(4001, "replaced by a newer connection"));
+            replaced.outbox.end(End::Close(4001, "replaced by a newer connection"));
             self.after_disconnect(&replaced);
         }
-        self.counters
-            .peak_connections
-            .at_least(self.registry.connections() as u64);
+        self.counters.peak_connections.at_least(self.registry.connections() as u64);
         Some(device)
     }
 
@@ -130,22 +118,16 @@ impl Hub {
     fn after_disconnect(&mut self, device: &Device) {
         self.counters.closed.one();
         for item in self.holds.take_connection(device.serial) {
-            item.fault
-                .into_iter()
-                .for_each(|fault| self.delivery_faults.failed(fault));
+            item.fault.into_iter().for_each(|fault| self.delivery_faults.failed(fault));
         }
     }
 
     pub(crate) fn join(&mut self, user: &Arc<str>, room: &str) -> Result<u32, Refusal> {
-        self.registry
-            .join(user, room)
-            .ok_or_else(|| refused(Code::NotAllowed, "a member of too many rooms"))
+        self.registry.join(user, room).ok_or_else(|| refused(Code::NotAllowed, "a member of too many rooms"))
     }
 
     pub(crate) fn leave(&mut self, user: &str, room: &str) -> Result<u32, Refusal> {
-        self.registry
-            .leave(user, room)
-            .ok_or_else(|| refused(Code::NotAMember, "not a member of this room"))
+        self.registry.leave(user, room).ok_or_else(|| refused(Code::NotAMember, "not a member of this room"))
     }
 
     /// Takes a message on: acknowledges it and sends it on its way, unless a fault says otherwise.
@@ -153,10 +135,7 @@ impl Hub {
     pub(crate) fn accept(&mut self, message: Message, sender: &Device) -> Result<(), Refusal> {
         if message.kind == Kind::Group && !self.registry.is_member(&message.from, &message.to) {
             let refusal = refused(Code::NotAMember, "not a member of this room");
-            return Err(Refusal {
-                id: Some(message.id),
-                ..refusal
-            });
+            return Err(Refusal { id: Some(message.id), ..refusal });
         }
         if self.slow.as_ref().is_some_and(|slow| slow.bytes > MAX_SLOW_BYTES) {
             sender.outbox.end(End::Overflow);
@@ -165,10 +144,7 @@ impl Hub {
         self.counters.messages.one();
         let hit = self.choose_message_fault(&message, sender.number);
         if hit.is_none_or(MessageFault::acknowledges)
-            && sender
-                .outbox
-                .append(|out| Reply::Ack(&message.id).put(out, sender.format))
-                .is_ok()
+            && sender.outbox.append(|out| Reply::Ack(&message.id).put(out, sender.format)).is_ok()
         {
             self.counters.acknowledged.one();
         }
@@ -180,12 +156,7 @@ impl Hub {
             None => self.deliver(&message, sender.number, clean),
             Some(slow) => {
                 slow.bytes += message.weight();
-                slow.waiting.push_back(Waiting {
-                    came: Instant::now(),
-                    message,
-                    sending_device: sender.number,
-                    clean,
-                });
+                slow.waiting.push_back(Waiting { came: Instant::now(), message, sending_device: sender.number, clean });
                 slow.bell.notify_one();
             }
         }
@@ -214,9 +185,7 @@ impl Hub {
         self.registry.recipients(message, sending_device, &mut targets);
         self.counters.fan_out.add(targets.len() as u64);
         if self.delivery_faults.is_empty() {
-            let pushed = targets
-                .iter()
-                .filter(|device| device.outbox.push(message.frame(device.format), 1).is_ok());
+            let pushed = targets.iter().filter(|device| device.outbox.push(message.frame(device.format), 1).is_ok());
             let pushed = pushed.count();
             self.counters.pushed.add(pushed as u64);
         } else {
@@ -242,15 +211,8 @@ impl Hub {
 
     /// Ends a share of the connections, at least one if there are any.
     pub(crate) fn kill(&mut self, id: FaultId, share: f64, how: KillHow, random: &mut Random) {
-        let mut alive: Vec<_> = self
-            .registry
-            .online()
-            .filter(|device| !device.outbox.is_ended())
-            .cloned()
-            .collect();
-        let victims = ((alive.len() as f64 * share).round() as usize)
-            .max(1)
-            .min(alive.len());
+        let mut alive: Vec<_> = self.registry.online().filter(|device| !device.outbox.is_ended()).cloned().collect();
+        let victims = ((alive.len() as f64 * share).round() as usize).max(1).min(alive.len());
         for _ in 0..victims {
             let device = alive.swap_remove(random.below(alive.len()));
             if device.outbox.end(End::Kill(how)) {
@@ -272,11 +234,7 @@ impl Hub {
 }
 
 fn refused(code: Code, reason: &str) -> Refusal {
-    Refusal {
-        code,
-        id: None,
-        reason: reason.to_owned(),
-    }
+    Refusal { code, id: None, reason: reason.to_owned() }
 }
 
 #[cfg(test)]

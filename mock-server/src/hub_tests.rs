@@ -39,21 +39,8 @@ impl World {
     }
 
     fn connect(&mut self, user: &str, device: u8) -> Arc<Device> {
-        let upgrade = Upgrade {
-            token: None,
-            format: Format::Json,
-            accept: String::new(),
-        };
-        let device = self
-            .hub
-            .connect(
-                Token {
-                    user: user.into(),
-                    device,
-                },
-                &upgrade,
-            )
-            .unwrap();
+        let upgrade = Upgrade { token: None, format: Format::Json, accept: String::new() };
+        let device = self.hub.connect(Token { user: user.into(), device }, &upgrade).unwrap();
         device.outbox.exchange(&mut Vec::new());
         device
     }
@@ -76,14 +63,10 @@ impl World {
             r#"{{"type":"{kind}","msgId":"{id}","from":"{}","to":"{to}","content":"{content}","timestamp":0}}"#,
             sender.user
         );
-        let Ok(Request::Message(incoming)) = parse_json(&json) else {
-            panic!("{json}")
-        };
+        let Ok(Request::Message(incoming)) = parse_json(&json) else { panic!("{json}") };
         let message = Message::new(incoming, json.as_bytes(), Format::Json, Arc::clone(&sender.user));
         let mut targets = Vec::new();
-        self.hub
-            .registry
-            .recipients(&message, sender.number, &mut targets);
+        self.hub.registry.recipients(&message, sender.number, &mut targets);
         let serials: BTreeSet<_> = targets.iter().map(|device| device.serial).collect();
         let indices = (0..self.devices.len()).filter(|&i| serials.contains(&self.devices[i].serial));
         self.messages.push((stream, indices.collect(), content));
@@ -117,9 +100,7 @@ impl World {
     fn numbers(&mut self, device: usize) -> Vec<u64> {
         self.collect();
         let pushes = self.got[device].iter().filter(|json| json["content"].is_string());
-        pushes
-            .map(|json| json["content"].as_str().unwrap().parse().unwrap())
-            .collect()
+        pushes.map(|json| json["content"].as_str().unwrap().parse().unwrap()).collect()
     }
 
     /// Compares each count of the truth with what the devices got.
@@ -150,21 +131,13 @@ impl World {
                 }
             }
         }
-        let expected: usize = self
-            .messages
-            .iter()
-            .map(|(_, recipients, _)| recipients.len())
-            .sum();
+        let expected: usize = self.messages.iter().map(|(_, recipients, _)| recipients.len()).sum();
         let lost = truth.committed("drop") + truth.hit("ack_then_drop") + truth.hit("swallow");
         assert_eq!(truth.fan_out, expected as u64, "fan-out");
         assert_eq!(truth.pushed, pushed, "pushed");
         assert_eq!(truth.acknowledged, acks, "acknowledged");
         let unacknowledged = truth.committed("no_ack") + truth.committed("swallow");
-        assert_eq!(
-            truth.messages - truth.acknowledged,
-            unacknowledged,
-            "unacknowledged"
-        );
+        assert_eq!(truth.messages - truth.acknowledged, unacknowledged, "unacknowledged");
         assert_eq!(expected as u64 - arrived.len() as u64, lost, "lost");
         assert_eq!(truth.committed("duplicate"), twice, "duplicate");
         assert_eq!(truth.committed("corrupt"), corrupt, "corrupt");
@@ -181,10 +154,7 @@ impl World {
 const DEVICES: &[(&str, u8)] = &[("a", 0), ("a", 1), ("b", 0), ("c", 0), ("d", 0)];
 
 fn in_paused_time(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(test);
 }
 
@@ -286,10 +256,7 @@ async fn closing_pushes_what_is_held_and_counts_no_delay() {
     }
     world.hub.close();
     assert_eq!(world.truth().pushed, 3);
-    assert_eq!(
-        world.truth().committed("delay") + world.truth().committed("reorder"),
-        0
-    );
+    assert_eq!(world.truth().committed("delay") + world.truth().committed("reorder"), 0);
 }
 
 #[test]

@@ -75,19 +75,8 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (alive, all_gone) = mpsc::channel(1);
         background::spawn(&shared, &config.faults, &stopped);
-        tokio::spawn(listener::accept(
-            listener,
-            config.faults,
-            Arc::clone(&shared),
-            alive,
-            stopped,
-        ));
-        Ok(Self {
-            addr,
-            shared,
-            stop,
-            all_gone,
-        })
+        tokio::spawn(listener::accept(listener, config.faults, Arc::clone(&shared), alive, stopped));
+        Ok(Self { addr, shared, stop, all_gone })
     }
 
     /// The address it listens on.

@@ -79,13 +79,8 @@ pub(crate) async fn accept(
 
 /// The rests due after this many accepted connections.
 fn stalls(faults: &[Fault], accepted: u64) -> impl Iterator<Item = (FaultId, Duration)> {
-    faults
-        .iter()
-        .enumerate()
-        .filter_map(move |(id, fault)| match fault {
-            Fault::StallAccept { after, ms } if *after == accepted => {
-                Some((FaultId(id), Duration::from_millis(*ms)))
-            }
-            _ => None,
-        })
+    faults.iter().enumerate().filter_map(move |(id, fault)| match fault {
+        Fault::StallAccept { after, ms } if *after == accepted => Some((FaultId(id), Duration::from_millis(*ms))),
+        _ => None,
+    })
 }

@@ -41,10 +41,7 @@ async fn run(args: Args) -> io::Result<()> {
     // Before the line that says it is ready: whoever reads it may send a signal at once.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let config = Config {
-        listen: args.listen,
-        faults: args.faults,
-    };
+    let config = Config { listen: args.listen, faults: args.faults };
     let server = Server::start(config)
         .await
         .map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {}: {e}", args.listen)))?;
@@ -69,10 +66,7 @@ fn say_ready(addr: SocketAddr) -> io::Result<()> {
 
 /// Writes beside the target and renames, so that no reader sees half a file.
 fn write_truth(path: &Path, truth: &Truth) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder)?;
     serde_json::to_writer_pretty(&mut file, truth)?;
     file.write_all(b"\n")?;

@@ -136,8 +136,7 @@ impl Message {
 
     /// The frame, header included, that a device of this format gets.
     pub(crate) fn frame(&self, format: Format) -> &[u8] {
-        self.slot(format)
-            .get_or_init(|| self.render(format, &self.content))
+        self.slot(format).get_or_init(|| self.render(format, &self.content))
     }
 
     /// The frame with other content of the same length under the same id; `None` when the content is empty.
@@ -260,9 +259,7 @@ mod tests {
 
     fn json(content: &str) -> String {
         let content = serde_json::to_string(content).unwrap();
-        format!(
-            r#"{{"type":"group","msgId":"m1","from":"a","to":"g","content":{content},"timestamp":5,"extra":[1]}}"#
-        )
+        format!(r#"{{"type":"group","msgId":"m1","from":"a","to":"g","content":{content},"timestamp":5,"extra":[1]}}"#)
     }
 
     fn payload_of(frame: &[u8]) -> &[u8] {

@@ -50,14 +50,8 @@ struct Inner {
 impl Outbox {
     /// An outbox whose first bytes are these.
     pub(crate) fn starting_with(bytes: Vec<u8>) -> Self {
-        let inner = Inner {
-            bytes,
-            ..Inner::default()
-        };
-        Self {
-            inner: Mutex::new(inner),
-            ..Self::default()
-        }
+        let inner = Inner { bytes, ..Inner::default() };
+        Self { inner: Mutex::new(inner), ..Self::default() }
     }
 
     /// Queues the frame `times` times in a row, or not at all.

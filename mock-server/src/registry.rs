@@ -81,9 +81,7 @@ impl Registry {
             return false;
         }
         if let Some(&index) = self.names.get(&device.user) {
-            self.users[index.0 as usize]
-                .devices
-                .retain(|other| other.serial != device.serial);
+            self.users[index.0 as usize].devices.retain(|other| other.serial != device.serial);
             self.forget_if_idle(index);
         }
         true
@@ -124,11 +122,7 @@ impl Registry {
 
     pub(crate) fn is_member(&self, user: &str, room: &str) -> bool {
         let index = self.names.get(user);
-        index.is_some_and(|index| {
-            self.rooms
-                .get(room)
-                .is_some_and(|members| members.contains(index))
-        })
+        index.is_some_and(|index| self.rooms.get(room).is_some_and(|members| members.contains(index)))
     }
 
     /// Collects the connected devices that must get the message: all of its recipients' but the sending one.
@@ -142,12 +136,7 @@ impl Registry {
             found.extend(devices.cloned());
         };
         match message.kind {
-            Kind::Group => self
-                .rooms
-                .get(&message.to)
-                .into_iter()
-                .flatten()
-                .for_each(|&member| add(member)),
+            Kind::Group => self.rooms.get(&message.to).into_iter().flatten().for_each(|&member| add(member)),
             Kind::Direct | Kind::System => {
                 let to = self.names.get(&*message.to).copied();
                 to.into_iter().for_each(&mut add);
@@ -177,9 +166,7 @@ impl Registry {
     /// All connections, beginning after this one and going round.
     pub(crate) fn online_after(&self, serial: Serial) -> impl Iterator<Item = &Arc<Device>> {
         let later = self.online.range(Serial(serial.0 + 1)..);
-        later
-            .chain(self.online.range(..=serial))
-            .map(|(_, device)| device)
+        later.chain(self.online.range(..=serial)).map(|(_, device)| device)
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -190,11 +177,7 @@ impl Registry {
         if let Some(&index) = self.names.get(name) {
             return index;
         }
-        let user = User {
-            name: Arc::clone(name),
-            devices: Vec::new(),
-            rooms: 0,
-        };
+        let user = User { name: Arc::clone(name), devices: Vec::new(), rooms: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 self.users[index.0 as usize] = user;

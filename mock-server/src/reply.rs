@@ -19,13 +19,8 @@ pub(crate) enum Code {
 
 impl Code {
     /// In the order of their discriminants, which index the counts.
-    pub(crate) const ALL: [Code; 5] = [
-        Code::Malformed,
-        Code::UnknownType,
-        Code::NotAMember,
-        Code::NotAllowed,
-        Code::TooLarge,
-    ];
+    pub(crate) const ALL: [Code; 5] =
+        [Code::Malformed, Code::UnknownType, Code::NotAMember, Code::NotAllowed, Code::TooLarge];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -99,17 +94,11 @@ impl Reply<'_> {
         };
         let id = id.as_deref();
         let json = match *self {
-            Reply::Ack(_) => Json::Ack {
-                id: id.unwrap_or_default(),
-            },
+            Reply::Ack(_) => Json::Ack { id: id.unwrap_or_default() },
             Reply::Pong { seq } => Json::Pong { seq },
             Reply::Joined { room, members } => Json::Joined { room, members },
             Reply::Left { room, members } => Json::Left { room, members },
-            Reply::Error(refusal) => Json::Error {
-                code: refusal.code.name(),
-                id,
-                reason: &refusal.reason,
-            },
+            Reply::Error(refusal) => Json::Error { code: refusal.code.name(), id, reason: &refusal.reason },
         };
         // Strings and integers: serialising them cannot fail.
         serde_json::to_vec(&json).unwrap_or_default()
@@ -124,14 +113,7 @@ impl Reply<'_> {
             Reply::Error(refusal) => {
                 let id = refusal.id.as_ref().map_or([0; 16], MsgId::bytes);
                 let code = refusal.code.name();
-                [
-                    &[11],
-                    &id[..],
-                    &[code.len() as u8],
-                    code.as_bytes(),
-                    refusal.reason.as_bytes(),
-                ]
-                .concat()
+                [&[11], &id[..], &[code.len() as u8], code.as_bytes(), refusal.reason.as_bytes()].concat()
             }
         }
     }
@@ -144,35 +126,21 @@ mod tests {
     #[test]
     fn each_reply_looks_as_the_protocol_says_in_both_formats() {
         let id = MsgId::Bytes([7; 16]);
-        let refusal = Refusal {
-            code: Code::NotAMember,
-            id: None,
-            reason: "why".to_owned(),
-        };
+        let refusal = Refusal { code: Code::NotAMember, id: None, reason: "why".to_owned() };
         for (reply, json, binary) in [
             (
                 Reply::Ack(&id),
                 r#"{"type":"ack","msgId":"07070707-0707-0707-0707-070707070707"}"#,
                 [&[4][..], &[7; 16]].concat(),
             ),
+            (Reply::Pong { seq: 1 }, r#"{"type":"pong","seq":1}"#, vec![6, 0, 0, 0, 0, 0, 0, 0, 1]),
             (
-                Reply::Pong { seq: 1 },
-                r#"{"type":"pong","seq":1}"#,
-                vec![6, 0, 0, 0, 0, 0, 0, 0, 1],
-            ),
-            (
-                Reply::Joined {
-                    room: "g",
-                    members: 50,
-                },
+                Reply::Joined { room: "g", members: 50 },
                 r#"{"type":"joined","room":"g","members":50}"#,
                 vec![8, 0, 0, 0, 50, b'g'],
             ),
             (
-                Reply::Left {
-                    room: "g",
-                    members: 49,
-                },
+                Reply::Left { room: "g", members: 49 },
                 r#"{"type":"left","room":"g","members":49}"#,
                 vec![10, 0, 0, 0, 49, b'g'],
             ),

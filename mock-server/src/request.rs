@@ -75,22 +75,12 @@ pub(crate) fn parse_json(text: &str) -> Result<Request<'_>, Refusal> {
         "chat" => json_message(Kind::Direct, id, json),
         "group" => json_message(Kind::Group, id, json),
         "system" => json_message(Kind::System, id, json),
-        "ping" => Ok(Request::Ping {
-            seq: present(json.seq, "seq", &None)?,
-        }),
-        "join" => Ok(Request::Join {
-            room: room(present(json.room, "room", &None)?.0)?,
-        }),
-        "leave" => Ok(Request::Leave {
-            room: room(present(json.room, "room", &None)?.0)?,
-        }),
+        "ping" => Ok(Request::Ping { seq: present(json.seq, "seq", &None)? }),
+        "join" => Ok(Request::Join { room: room(present(json.room, "room", &None)?.0)? }),
+        "leave" => Ok(Request::Leave { room: room(present(json.room, "room", &None)?.0)? }),
         other => {
             let shown: String = other.chars().take(32).collect();
-            Err(Refusal {
-                code: Code::UnknownType,
-                id,
-                reason: format!("no client frame has type `{shown}`"),
-            })
+            Err(Refusal { code: Code::UnknownType, id, reason: format!("no client frame has type `{shown}`") })
         }
     }
 }
@@ -101,39 +91,22 @@ fn json_message<'a>(kind: Kind, id: Option<MsgId>, json: Json<'a>) -> Result<Req
     let content = present(json.content, "content", &id)?.0;
     let timestamp = present(json.timestamp, "timestamp", &id)?;
     let id = id.ok_or_else(|| malformed(None, "msgId must be 1 to 64 characters".to_owned()))?;
-    checked(Incoming {
-        kind,
-        id,
-        from,
-        to,
-        content,
-        timestamp,
-    })
+    checked(Incoming { kind, id, from, to, content, timestamp })
 }
 
 /// Parses one binary frame.
 pub(crate) fn parse_binary(frame: &[u8]) -> Result<Request<'_>, Refusal> {
-    let (&tag, body) = frame
-        .split_first()
-        .ok_or_else(|| malformed(None, "an empty frame".to_owned()))?;
+    let (&tag, body) = frame.split_first().ok_or_else(|| malformed(None, "an empty frame".to_owned()))?;
     match tag {
         1 => binary_message(Kind::Direct, body),
         2 => binary_message(Kind::Group, body),
         3 => binary_message(Kind::System, body),
         5 => {
-            let seq = body
-                .try_into()
-                .map_err(|_| malformed(None, "seq must be 8 bytes".to_owned()))?;
-            Ok(Request::Ping {
-                seq: u64::from_be_bytes(seq),
-            })
+            let seq = body.try_into().map_err(|_| malformed(None, "seq must be 8 bytes".to_owned()))?;
+            Ok(Request::Ping { seq: u64::from_be_bytes(seq) })
         }
-        7 => Ok(Request::Join {
-            room: room(Cow::Borrowed(utf8(body, "room", None)?))?,
-        }),
-        9 => Ok(Request::Leave {
-            room: room(Cow::Borrowed(utf8(body, "room", None)?))?,
-        }),
+        7 => Ok(Request::Join { room: room(Cow::Borrowed(utf8(body, "room", None)?))? }),
+        9 => Ok(Request::Leave { room: room(Cow::Borrowed(utf8(body, "room", None)?))? }),
         other => Err(Refusal {
             code: Code::UnknownType,
             id: None,
@@ -146,9 +119,7 @@ fn binary_message(kind: Kind, body: &[u8]) -> Result<Request<'_>, Refusal> {
     let short = |id| malformed(id, "the frame is too short".to_owned());
     let (id, rest) = body.split_first_chunk::<16>().ok_or_else(|| short(None))?;
     let id = MsgId::Bytes(*id);
-    let (timestamp, rest) = rest
-        .split_first_chunk::<8>()
-        .ok_or_else(|| short(Some(id.clone())))?;
+    let (timestamp, rest) = rest.split_first_chunk::<8>().ok_or_else(|| short(Some(id.clone())))?;
     let (from, rest) = short_text(rest).ok_or_else(|| short(Some(id.clone())))?;
     let (to, content) = short_text(rest).ok_or_else(|| short(Some(id.clone())))?;
     let from = Cow::Borrowed(utf8(from, "from", Some(&id))?);
@@ -156,21 +127,10 @@ fn binary_message(kind: Kind, body: &[u8]) -> Result<Request<'_>, Refusal> {
     let content = utf8(content, "content", Some(&id))?;
     if !fits_as_json(content) {
         let reason = "as JSON the content would be over 1 MiB".to_owned();
-        return Err(Refusal {
-            code: Code::TooLarge,
-            id: Some(id),
-            reason,
-        });
+        return Err(Refusal { code: Code::TooLarge, id: Some(id), reason });
     }
     let content = Cow::Borrowed(content);
-    checked(Incoming {
-        kind,
-        id,
-        from,
-        to,
-        content,
-        timestamp: u64::from_be_bytes(*timestamp),
-    })
+    checked(Incoming { kind, id, from, to, content, timestamp: u64::from_be_bytes(*timestamp) })
 }
 
 fn short_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -181,10 +141,7 @@ fn short_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 fn checked(incoming: Incoming<'_>) -> Result<Request<'_>, Refusal> {
     if incoming.kind == Kind::Group {
         if let Err(refusal) = room_size(&incoming.to) {
-            return Err(Refusal {
-                id: Some(incoming.id),
-                ..refusal
-            });
+            return Err(Refusal { id: Some(incoming.id), ..refusal });
         }
     } else if !is_user_name(&incoming.to) {
         return Err(malformed(Some(incoming.id), "`to` is no user name".to_owned()));
@@ -202,11 +159,7 @@ fn room_size(name: &str) -> Result<(), Refusal> {
         1..=MAX_ROOM => Ok(()),
         n => {
             let reason = format!("a room name of {n} bytes; at most {MAX_ROOM}");
-            Err(Refusal {
-                code: Code::TooLarge,
-                id: None,
-                reason,
-            })
+            Err(Refusal { code: Code::TooLarge, id: None, reason })
         }
     }
 }
@@ -239,11 +192,7 @@ fn present<T>(value: Option<T>, field: &str, id: &Option<MsgId>) -> Result<T, Re
 }
 
 fn malformed(id: Option<MsgId>, reason: String) -> Refusal {
-    Refusal {
-        code: Code::Malformed,
-        id,
-        reason,
-    }
+    Refusal { code: Code::Malformed, id, reason }
 }
 
 #[cfg(test)]
@@ -260,9 +209,7 @@ mod tests {
     #[test]
     fn a_message_without_escapes_borrows_its_text_from_the_frame() {
         let json = r#"{"type":"chat","msgId":"m","from":"a","to":"b","content":"hi","timestamp":1}"#;
-        let Ok(Request::Message(incoming)) = parse_json(json) else {
-            panic!()
-        };
+        let Ok(Request::Message(incoming)) = parse_json(json) else { panic!() };
         assert!(matches!(incoming.content, Cow::Borrowed("hi")));
         assert_eq!(incoming.id, MsgId::Text("m".into()));
     }
@@ -274,29 +221,17 @@ mod tests {
             code(r#"{"type":"chat","msgId":"m","from":"a","to":"b","timestamp":1}"#),
             (Code::Malformed, id.clone())
         );
-        assert_eq!(
-            code(r#"{"type":"chat","msgId":"m","from":7}"#),
-            (Code::Malformed, id.clone())
-        );
-        assert_eq!(
-            code(r#"{"type":"dance","msgId":"m"}"#),
-            (Code::UnknownType, id.clone())
-        );
+        assert_eq!(code(r#"{"type":"chat","msgId":"m","from":7}"#), (Code::Malformed, id.clone()));
+        assert_eq!(code(r#"{"type":"dance","msgId":"m"}"#), (Code::UnknownType, id.clone()));
         assert_eq!(code(r#"{"type":"ack","msgId":"m"}"#), (Code::UnknownType, id));
         assert_eq!(code("nonsense"), (Code::Malformed, None));
         assert_eq!(code(r#"{"msgId":""}"#), (Code::Malformed, None));
-        assert_eq!(
-            code(&format!(r#"{{"type":"join","room":"{}"}}"#, "r".repeat(256))),
-            (Code::TooLarge, None)
-        );
+        assert_eq!(code(&format!(r#"{{"type":"join","room":"{}"}}"#, "r".repeat(256))), (Code::TooLarge, None));
     }
 
     #[test]
     fn an_array_is_split_into_its_elements_and_anything_else_stays_whole() {
-        assert_eq!(
-            split_json(r#" [{"a":1}, 2 ,[]]"#).unwrap(),
-            [r#"{"a":1}"#, "2", "[]"]
-        );
+        assert_eq!(split_json(r#" [{"a":1}, 2 ,[]]"#).unwrap(), [r#"{"a":1}"#, "2", "[]"]);
         assert_eq!(split_json("{}").unwrap(), ["{}"]);
         assert!(split_json("[").is_err());
     }

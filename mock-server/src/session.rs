@@ -32,9 +32,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn violated(&mut self, violation: Violation) {
-        self.device
-            .outbox
-            .end(End::Close(violation.code, violation.reason));
+        self.device.outbox.end(End::Close(violation.code, violation.reason));
     }
 
     pub(crate) fn on(&mut self, event: Event<'_>) {
@@ -43,11 +41,7 @@ impl<'a> Session<'a> {
             (Event::Binary(frame), Format::Binary) => self.on_request(request::parse_binary(frame), frame),
             (Event::Text(_) | Event::Binary(_), _) => {
                 let reason = "text on a binary connection, or the other way round".to_owned();
-                self.refuse(&Refusal {
-                    code: Code::Malformed,
-                    id: None,
-                    reason,
-                });
+                self.refuse(&Refusal { code: Code::Malformed, id: None, reason });
             }
             (Event::Ping(payload), _) => self.heartbeat(|out| put_pong(out, payload)),
             (Event::Pong, _) => {}
@@ -104,19 +98,11 @@ impl<'a> Session<'a> {
         let user = &self.device.user;
         if *incoming.from != **user {
             let reason = format!("`from` must be `{user}`");
-            return Err(Refusal {
-                code: Code::NotAllowed,
-                id: Some(incoming.id),
-                reason,
-            });
+            return Err(Refusal { code: Code::NotAllowed, id: Some(incoming.id), reason });
         }
         if incoming.kind == Kind::System && **user != *PLATFORM {
             let reason = format!("only `{PLATFORM}` sends system messages");
-            return Err(Refusal {
-                code: Code::NotAllowed,
-                id: Some(incoming.id),
-                reason,
-            });
+            return Err(Refusal { code: Code::NotAllowed, id: Some(incoming.id), reason });
         }
         let message = Message::new(incoming, frame, self.device.format, Arc::clone(user));
         self.shared.hub().accept(message, self.device)
@@ -136,9 +122,6 @@ impl<'a> Session<'a> {
 
     fn reply(&self, reply: &Reply<'_>) {
         // An ending connection needs no answer.
-        let _ = self
-            .device
-            .outbox
-            .append(|out| reply.put(out, self.device.format));
+        let _ = self.device.outbox.append(|out| reply.put(out, self.device.format));
     }
 }

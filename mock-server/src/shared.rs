@@ -72,10 +72,7 @@ impl Shared {
     /// Whether this well-formed handshake is refused: status and seconds to retry after.
     pub(crate) fn refuse(&self) -> Option<(u16, Option<u32>)> {
         let number = self.handshakes.next();
-        let refuse = self
-            .refusals
-            .iter()
-            .find(|refuse| number.is_multiple_of(refuse.every.get()))?;
+        let refuse = self.refusals.iter().find(|refuse| number.is_multiple_of(refuse.every.get()))?;
         self.counters.committed(refuse.id, 0);
         Some((refuse.status, refuse.retry_after))
     }
@@ -92,11 +89,7 @@ impl Shared {
 }
 
 fn slow(faults: &[Fault]) -> Option<Slow> {
-    let mut slow = Slow {
-        ids: Vec::new(),
-        spends: Duration::ZERO,
-        bell: Arc::new(Notify::new()),
-    };
+    let mut slow = Slow { ids: Vec::new(), spends: Duration::ZERO, bell: Arc::new(Notify::new()) };
     for (id, fault) in faults.iter().enumerate() {
         if let Fault::SlowConsumer { ms } = fault {
             slow.ids.push(FaultId(id));
@@ -108,16 +101,7 @@ fn slow(faults: &[Fault]) -> Option<Slow> {
 
 fn refusals(faults: &[Fault]) -> Vec<Refuse> {
     let planned = faults.iter().enumerate().filter_map(|(id, fault)| match *fault {
-        Fault::Refuse {
-            status,
-            every,
-            retry_after,
-        } => Some(Refuse {
-            id: FaultId(id),
-            status,
-            every,
-            retry_after,
-        }),
+        Fault::Refuse { status, every, retry_after } => Some(Refuse { id: FaultId(id), status, every, retry_after }),
         _ => None,
     });
     planned.collect()

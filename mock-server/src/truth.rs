@@ -132,10 +132,7 @@ impl Counters {
                 deliveries: hits_deliveries(fault).then(Count::default),
             })
             .collect();
-        Self {
-            faults,
-            ..Self::default()
-        }
+        Self { faults, ..Self::default() }
     }
 
     pub(crate) fn rejected(&self, code: Code) {
@@ -208,10 +205,7 @@ mod tests {
 
     #[test]
     fn a_fault_is_counted_under_its_name_beside_the_other_counts() {
-        let counters = Counters::new(&[
-            "ack_then_drop:every=5".parse().unwrap(),
-            "leak:bytes=1".parse().unwrap(),
-        ]);
+        let counters = Counters::new(&["ack_then_drop:every=5".parse().unwrap(), "leak:bytes=1".parse().unwrap()]);
         counters.committed(FaultId(0), 50);
         counters.committed(FaultId(1), 0);
         counters.rejected(Code::NotAMember);

@@ -26,10 +26,7 @@ struct Outcome {
 
 impl Outcome {
     fn ids(&self) -> Vec<u64> {
-        self.got
-            .iter()
-            .map(|push| push["msgId"].as_str().unwrap().parse().unwrap())
-            .collect()
+        self.got.iter().map(|push| push["msgId"].as_str().unwrap().parse().unwrap()).collect()
     }
 }
 
@@ -46,12 +43,7 @@ async fn send_numbered(faults: &[&str], count: u64) -> Outcome {
     let acks = ann.so_far().await.len();
     settle(&server).await;
     let (got, astray) = (bob.pushes().await, eve.pushes().await.len());
-    Outcome {
-        truth: server.shutdown().await,
-        acks,
-        got,
-        astray,
-    }
+    Outcome { truth: server.shutdown().await, acks, got, astray }
 }
 
 /// Waits until no delivery is held any more.
@@ -66,10 +58,7 @@ async fn settle(server: &Server) {
 #[tokio::test]
 async fn drop_loses_each_nth_delivery_although_it_was_acknowledged() {
     let outcome = send_numbered(&["drop:every=10"], 100).await;
-    assert_eq!(
-        (outcome.truth.committed("drop"), outcome.truth.hit("drop")),
-        (10, 10)
-    );
+    assert_eq!((outcome.truth.committed("drop"), outcome.truth.hit("drop")), (10, 10));
     let kept: Vec<u64> = (1..=100).filter(|n| n % 10 != 0).collect();
     assert_eq!((outcome.acks, outcome.ids()), (100, kept));
 }
@@ -78,10 +67,7 @@ async fn drop_loses_each_nth_delivery_although_it_was_acknowledged() {
 async fn duplicate_pushes_twice_in_a_row() {
     let outcome = send_numbered(&["duplicate:every=3"], 7).await;
     assert_eq!(outcome.ids(), [1, 2, 3, 3, 4, 5, 6, 6, 7]);
-    assert_eq!(
-        (outcome.truth.committed("duplicate"), outcome.truth.pushed),
-        (2, 9)
-    );
+    assert_eq!((outcome.truth.committed("duplicate"), outcome.truth.pushed), (2, 9));
 }
 
 #[tokio::test]
@@ -109,23 +95,14 @@ async fn corrupt_keeps_the_id_and_the_length_and_changes_the_content() {
 async fn misroute_sends_one_more_copy_to_somebody_else() {
     let outcome = send_numbered(&["misroute:every=5"], 20).await;
     assert_eq!((outcome.got.len(), outcome.astray), (20, 4));
-    assert_eq!(
-        (outcome.truth.committed("misroute"), outcome.truth.pushed),
-        (4, 24)
-    );
+    assert_eq!((outcome.truth.committed("misroute"), outcome.truth.pushed), (4, 24));
 }
 
 #[tokio::test]
 async fn ack_then_drop_no_ack_and_swallow_hit_whole_messages() {
     let outcome = send_numbered(&["ack_then_drop:every=10"], 50).await;
     assert_eq!((outcome.acks, outcome.got.len()), (50, 45));
-    assert_eq!(
-        (
-            outcome.truth.committed("ack_then_drop"),
-            outcome.truth.hit("ack_then_drop")
-        ),
-        (5, 5)
-    );
+    assert_eq!((outcome.truth.committed("ack_then_drop"), outcome.truth.hit("ack_then_drop")), (5, 5));
     let outcome = send_numbered(&["no_ack:every=10"], 50).await;
     assert_eq!((outcome.acks, outcome.got.len()), (45, 50));
     assert_eq!(outcome.truth.committed("no_ack"), 5);
@@ -151,35 +128,20 @@ async fn all_delivery_faults_together_still_add_up() {
 
 #[tokio::test]
 async fn faults_of_deliveries_that_wait_behind_a_delay_still_add_up() {
-    adds_up(&[
-        "drop:every=7",
-        "duplicate:every=11",
-        "corrupt:every=9",
-        "misroute:every=8",
-        "delay:ms=20,every=17",
-    ])
-    .await;
+    adds_up(&["drop:every=7", "duplicate:every=11", "corrupt:every=9", "misroute:every=8", "delay:ms=20,every=17"])
+        .await;
 }
 
 async fn adds_up(faults: &[&str]) {
     let outcome = send_numbered(faults, 2000).await;
     let truth = &outcome.truth;
     let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
-    outcome
-        .ids()
-        .into_iter()
-        .for_each(|id| *seen.entry(id).or_default() += 1);
+    outcome.ids().into_iter().for_each(|id| *seen.entry(id).or_default() += 1);
     let lost = truth.committed("drop") + truth.hit("ack_then_drop") + truth.hit("swallow");
     assert_eq!(2000 - seen.len() as u64, lost);
-    assert_eq!(
-        seen.values().map(|n| n - 1).sum::<u64>(),
-        truth.committed("duplicate")
-    );
+    assert_eq!(seen.values().map(|n| n - 1).sum::<u64>(), truth.committed("duplicate"));
     assert_eq!(outcome.astray as u64, truth.committed("misroute"));
-    assert_eq!(
-        2000 - outcome.acks as u64,
-        truth.committed("no_ack") + truth.committed("swallow")
-    );
+    assert_eq!(2000 - outcome.acks as u64, truth.committed("no_ack") + truth.committed("swallow"));
     let mut highest = 0;
     let mut late = 0;
     let mut met = BTreeSet::new();
@@ -189,10 +151,7 @@ async fn adds_up(faults: &[&str]) {
     }
     assert_eq!(late, truth.committed("reorder"));
     for fault in faults {
-        assert!(
-            truth.committed(fault.split(':').next().unwrap()) > 40,
-            "{fault}: {truth:#?}"
-        );
+        assert!(truth.committed(fault.split(':').next().unwrap()) > 40, "{fault}: {truth:#?}");
     }
 }
 
@@ -244,10 +203,7 @@ async fn mute_heartbeat_answers_no_ping_of_each_nth_connection_and_everything_el
     assert_eq!(muted.json().await["type"], "ack", "neither pong came before it");
     assert_eq!(ann.pushes().await.len(), 1);
     let truth = server.shutdown().await;
-    assert_eq!(
-        (truth.committed("mute_heartbeat"), truth.pings, truth.pongs),
-        (1, 3, 1)
-    );
+    assert_eq!((truth.committed("mute_heartbeat"), truth.pings, truth.pongs), (1, 3, 1));
 }
 
 #[tokio::test]
@@ -262,10 +218,7 @@ async fn refuse_answers_each_nth_handshake_so() {
         }
     }
     let truth = server.shutdown().await;
-    assert_eq!(
-        (truth.committed("refuse"), truth.accepted, truth.unauthorized),
-        (2, 4, 0)
-    );
+    assert_eq!((truth.committed("refuse"), truth.accepted, truth.unauthorized), (2, 4, 0));
 }
 
 #[tokio::test]
@@ -324,10 +277,7 @@ async fn killed(how: &str) -> (Server, Client, Client) {
 async fn kill_ends_a_share_with_the_planned_close_code() {
     for code in [1001, 1012, 1013] {
         let (server, mut one, mut other) = killed(&code.to_string()).await;
-        assert_eq!(
-            (one.close_code().await, other.close_code().await),
-            (Some(code), Some(code))
-        );
+        assert_eq!((one.close_code().await, other.close_code().await), (Some(code), Some(code)));
         assert_eq!(server.shutdown().await.committed("kill"), 2);
     }
 }

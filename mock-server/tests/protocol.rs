@@ -19,9 +19,7 @@ const UUID: &str = "0192f0c1-2b3c-7d4e-8f5a-6b7c8d9e0f10";
 
 fn uuid_bytes() -> Vec<u8> {
     let hex = UUID.replace('-', "");
-    (0..16)
-        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
-        .collect()
+    (0..16).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
 }
 
 /// A message body as the protocol's table has it.
@@ -47,20 +45,14 @@ async fn a_direct_message_is_acknowledged_and_pushed_unchanged_to_all_devices_bu
     let mut other = Client::connect(&server, "eve").await;
     let mut message = sender.message("chat", "bob", "id 1", "hé \"llo\"\n");
     message["extra"] = json!({"kept": [1, 2.50]});
-    assert_eq!(
-        sender.ask(&message).await,
-        json!({"type": "ack", "msgId": "id 1"})
-    );
+    assert_eq!(sender.ask(&message).await, json!({"type": "ack", "msgId": "id 1"}));
     for device in [&mut own, &mut first, &mut second] {
         assert_eq!(device.so_far().await, [message.clone()]);
     }
     assert!(other.so_far().await.is_empty());
     assert!(sender.so_far().await.is_empty());
     let truth = server.shutdown().await;
-    assert_eq!(
-        (truth.messages, truth.acknowledged, truth.fan_out, truth.pushed),
-        (1, 1, 3, 3)
-    );
+    assert_eq!((truth.messages, truth.acknowledged, truth.fan_out, truth.pushed), (1, 1, 3, 3));
     assert_eq!((truth.accepted, truth.closed, truth.peak_connections), (5, 5, 5));
     assert_eq!((truth.pings, truth.pongs), (5, 5));
 }
@@ -72,25 +64,16 @@ async fn the_token_comes_by_query_or_header_and_the_header_wins() {
     assert_eq!(refused(&url, "www-authenticate").await.0, 401);
     assert_eq!(refused(format!("{url}?token=a.256"), "x").await.0, 401);
     let mut request = format!("{url}?token=query").into_client_request().unwrap();
-    request
-        .headers_mut()
-        .insert("Authorization", "Bearer header".parse().unwrap());
+    request.headers_mut().insert("Authorization", "Bearer header".parse().unwrap());
     let (socket, _) = connect_async(request).await.unwrap();
-    let mut client = Client {
-        socket,
-        user: "header".to_owned(),
-    };
+    let mut client = Client { socket, user: "header".to_owned() };
     let message = client.message("chat", "nobody", "1", "");
     assert_eq!(client.ask(&message).await["type"], "ack");
     let mut bad = format!("{url}?token=query").into_client_request().unwrap();
-    bad.headers_mut()
-        .insert("Authorization", "Bearer no/user".parse().unwrap());
+    bad.headers_mut().insert("Authorization", "Bearer no/user".parse().unwrap());
     assert_eq!(refused(bad, "x").await.0, 401);
     let truth = server.shutdown().await;
-    assert_eq!(
-        (truth.unauthorized, truth.accepted, truth.bad_handshakes),
-        (3, 1, 0)
-    );
+    assert_eq!((truth.unauthorized, truth.accepted, truth.bad_handshakes), (3, 1, 0));
 }
 
 #[tokio::test]
@@ -104,17 +87,11 @@ async fn what_is_no_upgrade_is_answered_and_counted_apart() {
         let mut stream = TcpStream::connect(server.addr()).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut answer))
-            .await
-            .unwrap()
-            .unwrap();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
     }
     let truth = server.shutdown().await;
-    assert_eq!(
-        (truth.bad_handshakes, truth.unauthorized, truth.accepted),
-        (3, 0, 0)
-    );
+    assert_eq!((truth.bad_handshakes, truth.unauthorized, truth.accepted), (3, 0, 0));
 }
 
 #[tokio::test]
@@ -128,10 +105,7 @@ async fn a_group_reaches_its_members_and_only_they_may_send() {
     assert_eq!(bob.join("group_7").await, 2);
     let message = eve.message("group", "group_7", "e", "");
     let refusal = eve.ask(&message).await;
-    assert_eq!(
-        (&refusal["type"], &refusal["code"]),
-        (&json!("error"), &json!("not_a_member"))
-    );
+    assert_eq!((&refusal["type"], &refusal["code"]), (&json!("error"), &json!("not_a_member")));
     assert_eq!(refusal["msgId"], "e");
     let message = ann.message("group", "group_7", "a", "hi");
     assert_eq!(ann.ask(&message).await["type"], "ack");
@@ -201,11 +175,7 @@ async fn a_room_of_both_formats_gets_the_same_message() {
     let mut binary = Client::connect_binary(&server, "binary").await;
     text.join("g").await;
     other.join("g").await;
-    binary
-        .socket
-        .send(Message::binary(b"\x07g".to_vec()))
-        .await
-        .unwrap();
+    binary.socket.send(Message::binary(b"\x07g".to_vec())).await.unwrap();
     assert_eq!(binary.binary().await, b"\x08\0\0\0\x03g");
 
     let message = text.message("group", "g", UUID, "né\"1\"");
@@ -213,37 +183,21 @@ async fn a_room_of_both_formats_gets_the_same_message() {
     assert_eq!(other.pushes().await, [message]);
     assert_eq!(binary.binary().await, body(2, "text", "g", "né\"1\""));
 
-    binary
-        .socket
-        .send(Message::binary(body(2, "binary", "g", "back\n")))
-        .await
-        .unwrap();
+    binary.socket.send(Message::binary(body(2, "binary", "g", "back\n"))).await.unwrap();
     assert_eq!(binary.binary().await, [vec![4], uuid_bytes()].concat());
     let mut expected = text.message("group", "g", UUID, "back\n");
     expected["from"] = json!("binary");
     assert_eq!(text.pushes().await, [expected.clone()]);
     assert_eq!(other.pushes().await, [expected]);
 
-    binary
-        .socket
-        .send(Message::binary(body(1, "forged", "text", "")))
-        .await
-        .unwrap();
+    binary.socket.send(Message::binary(body(1, "forged", "text", ""))).await.unwrap();
     let refusal = binary.binary().await;
     assert_eq!(refusal[..1], [11]);
     assert_eq!(refusal[1..17], uuid_bytes());
     assert_eq!(refusal[17..29], *b"\x0bnot_allowed");
-    binary
-        .socket
-        .send(Message::binary(b"\x05\0\0\0\0\0\0\0\x09".to_vec()))
-        .await
-        .unwrap();
+    binary.socket.send(Message::binary(b"\x05\0\0\0\0\0\0\0\x09".to_vec())).await.unwrap();
     assert_eq!(binary.binary().await, b"\x06\0\0\0\0\0\0\0\x09");
-    binary
-        .socket
-        .send(Message::binary(b"\x09g".to_vec()))
-        .await
-        .unwrap();
+    binary.socket.send(Message::binary(b"\x09g".to_vec())).await.unwrap();
     assert_eq!(binary.binary().await, b"\x0a\0\0\0\x02g");
     assert_eq!(server.shutdown().await.fan_out, 4);
 }
@@ -281,22 +235,10 @@ async fn a_second_connection_of_a_device_replaces_the_first() {
 async fn pings_are_answered_and_a_close_is_echoed() {
     let server = start(&[]).await;
     let mut ann = Client::connect(&server, "ann").await;
-    ann.socket
-        .send(Message::Ping(b"p".to_vec().into()))
-        .await
-        .unwrap();
+    ann.socket.send(Message::Ping(b"p".to_vec().into())).await.unwrap();
     assert_eq!(ann.next().await.unwrap(), Message::Pong(b"p".to_vec().into()));
-    assert_eq!(
-        ann.ask(&json!({"type": "ping", "seq": 9})).await,
-        json!({"type": "pong", "seq": 9})
-    );
-    ann.socket
-        .close(Some(CloseFrame {
-            code: 3000.into(),
-            reason: "bye".into(),
-        }))
-        .await
-        .unwrap();
+    assert_eq!(ann.ask(&json!({"type": "ping", "seq": 9})).await, json!({"type": "pong", "seq": 9}));
+    ann.socket.close(Some(CloseFrame { code: 3000.into(), reason: "bye".into() })).await.unwrap();
     assert_eq!(ann.close_code().await, Some(3000));
     until(&server, |truth| truth.closed == 1).await;
     server.shutdown().await;
@@ -315,10 +257,7 @@ async fn bytes_that_are_no_frames_end_their_connection_and_nothing_else() {
         let bytes: Vec<u8> = request.bytes().chain([0x81, seed]).chain(noise).collect();
         stream.write_all(&bytes).await.unwrap();
         let mut answer = Vec::new();
-        timeout(PATIENCE, stream.read_to_end(&mut answer))
-            .await
-            .unwrap()
-            .unwrap();
+        timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
         let end = answer.len() - answer.iter().rev().position(|&byte| byte == 0x88).unwrap();
         assert_eq!(answer[end + 1..end + 3], 1002u16.to_be_bytes(), "{seed}");
     }
@@ -330,10 +269,7 @@ async fn bytes_that_are_no_frames_end_their_connection_and_nothing_else() {
 async fn a_frame_over_the_limit_closes_with_1009() {
     let server = start(&[]).await;
     let mut ann = Client::connect(&server, "ann").await;
-    ann.socket
-        .send(Message::text("x".repeat((1 << 20) + 1)))
-        .await
-        .unwrap();
+    ann.socket.send(Message::text("x".repeat((1 << 20) + 1))).await.unwrap();
     assert_eq!(ann.close_code().await, Some(1009));
     server.shutdown().await;
 }
@@ -367,11 +303,7 @@ async fn the_order_of_a_stream_is_kept_for_many_messages_to_many_devices() {
     for n in 0..500 {
         let member = &mut members[n % 5];
         let message = member.message("group", "g", &n.to_string(), "");
-        member
-            .socket
-            .feed(Message::text(message.to_string()))
-            .await
-            .unwrap();
+        member.socket.feed(Message::text(message.to_string())).await.unwrap();
     }
     for member in &mut members[..5] {
         member.socket.flush().await.unwrap();
@@ -383,9 +315,7 @@ async fn the_order_of_a_stream_is_kept_for_many_messages_to_many_devices() {
         for sender in 0..5 {
             let from = json!(format!("u{sender}"));
             let stream = pushes.iter().filter(|push| push["from"] == from);
-            let ids: Vec<u64> = stream
-                .map(|push| push["msgId"].as_str().unwrap().parse().unwrap())
-                .collect();
+            let ids: Vec<u64> = stream.map(|push| push["msgId"].as_str().unwrap().parse().unwrap()).collect();
             assert!(ids.is_sorted(), "{ids:?}");
         }
     }

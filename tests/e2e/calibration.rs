@@ -68,77 +68,35 @@ fn all_rooms() -> Rooms {
             mix: (50, 45, 5),
             ..Scenario::against("")
         },
-        period: Period {
-            deliveries: 151,
-            messages: 3001,
-        },
+        period: Period { deliveries: 151, messages: 3001 },
     }
 }
 
 fn direct_rooms() -> Rooms {
     Rooms {
-        scenario: Scenario {
-            name: "direct-rooms",
-            ..Scenario::against("")
-        },
-        period: Period {
-            deliveries: 29,
-            messages: 31,
-        },
+        scenario: Scenario { name: "direct-rooms", ..Scenario::against("") },
+        period: Period { deliveries: 29, messages: 31 },
     }
 }
 
 fn groups_of(members: u32) -> Rooms {
-    let base = Scenario {
-        name: "groups",
-        mix: (0, 1, 0),
-        ..Scenario::against("")
-    };
+    let base = Scenario { name: "groups", mix: (0, 1, 0), ..Scenario::against("") };
     match members {
         1 => Rooms {
-            scenario: Scenario {
-                devices_per_user: 2,
-                groups: vec![(4, 1)],
-                ..base
-            },
-            period: Period {
-                deliveries: 29,
-                messages: 31,
-            },
+            scenario: Scenario { devices_per_user: 2, groups: vec![(4, 1)], ..base },
+            period: Period { deliveries: 29, messages: 31 },
         },
         2 => Rooms {
-            scenario: Scenario {
-                groups: vec![(4, 2)],
-                ..base
-            },
-            period: Period {
-                deliveries: 29,
-                messages: 31,
-            },
+            scenario: Scenario { groups: vec![(4, 2)], ..base },
+            period: Period { deliveries: 29, messages: 31 },
         },
         50 => Rooms {
-            scenario: Scenario {
-                users: 60,
-                groups: vec![(1, 50)],
-                rate: 150,
-                ..base
-            },
-            period: Period {
-                deliveries: 101,
-                messages: 1501,
-            },
+            scenario: Scenario { users: 60, groups: vec![(1, 50)], rate: 150, ..base },
+            period: Period { deliveries: 101, messages: 1501 },
         },
         _ => Rooms {
-            scenario: Scenario {
-                users: members + 10,
-                groups: vec![(1, members)],
-                rate: 60,
-                ..base
-            },
-            period: Period {
-                deliveries: 151,
-                messages: 6007,
-            },
+            scenario: Scenario { users: members + 10, groups: vec![(1, members)], rate: 60, ..base },
+            period: Period { deliveries: 151, messages: 6007 },
         },
     }
 }
@@ -146,26 +104,16 @@ fn groups_of(members: u32) -> Rooms {
 /// Runs the rooms against a server with these faults and compares every count with the truth.
 fn calibrate(rooms: Rooms, faults: &[Fault]) {
     let _alone = alone();
-    let options: Vec<String> = faults
-        .iter()
-        .enumerate()
-        .map(|(place, fault)| fault.option(place, rooms.period))
-        .collect();
+    let options: Vec<String> =
+        faults.iter().enumerate().map(|(place, fault)| fault.option(place, rooms.period)).collect();
     let server = MockServer::start(&options);
-    let result = Run::scenario(&Scenario {
-        url: server.url(),
-        ..rooms.scenario
-    })
-    .run();
+    let result = Run::scenario(&Scenario { url: server.url(), ..rooms.scenario }).run();
     let truth = server.stop();
     println!("{options:?}: {} deliveries", result.count("deliveries.expected"));
     result.assert_identities();
     for fault in faults {
         let hits = truth.deliveries(fault.name());
-        result.check(
-            hits > 0,
-            &format!("`{}` hit nothing; truth: {truth}", fault.name()),
-        );
+        result.check(hits > 0, &format!("`{}` hit nothing; truth: {truth}", fault.name()));
     }
     compare(&result, &truth, faults);
 }
@@ -176,11 +124,7 @@ fn compare(result: &RunResult, truth: &Truth, faults: &[Fault]) {
         false => 0,
     };
     let equal = |path: &str, expected: u64| {
-        result.check_eq(
-            result.count(path),
-            expected,
-            &format!("{path} against the truth {truth}"),
-        );
+        result.check_eq(result.count(path), expected, &format!("{path} against the truth {truth}"));
     };
     equal("deliveries.lost", hits("drop") + hits("ack_then_drop"));
     equal("deliveries.duplicated", hits("duplicate"));
@@ -195,39 +139,19 @@ fn compare(result: &RunResult, truth: &Truth, faults: &[Fault]) {
     equal("messages.dispatched", truth.count("messages"));
     equal("messages.acked", truth.count("acknowledged"));
     let arrivals = ["delivered", "late", "duplicated", "misrouted"];
-    let seen: u64 = arrivals
-        .iter()
-        .map(|class| result.count(&format!("deliveries.{class}")))
-        .sum();
-    result.check_eq(
-        seen,
-        truth.count("pushed"),
-        &format!("arrivals against pushes; truth: {truth}"),
-    );
+    let seen: u64 = arrivals.iter().map(|class| result.count(&format!("deliveries.{class}"))).sum();
+    result.check_eq(seen, truth.count("pushed"), &format!("arrivals against pushes; truth: {truth}"));
 }
 
 /// One fault by name, with all rooms at once.
 fn calibrate_alone(name: &str) {
-    let fault = FAULTS
-        .into_iter()
-        .find(|fault| fault.name() == name)
-        .expect("a known fault");
+    let fault = FAULTS.into_iter().find(|fault| fault.name() == name).expect("a known fault");
     calibrate(all_rooms(), &[fault]);
 }
 
 fn calibrate_all_together(protocol: &'static str, shards: u32) {
     let Rooms { scenario, period } = all_rooms();
-    calibrate(
-        Rooms {
-            scenario: Scenario {
-                protocol,
-                shards,
-                ..scenario
-            },
-            period,
-        },
-        &FAULTS,
-    );
+    calibrate(Rooms { scenario: Scenario { protocol, shards, ..scenario }, period }, &FAULTS);
 }
 
 #[test]
@@ -329,16 +253,9 @@ fn all_faults_together_in_groups_of_500() {
 fn a_delay_of_each_tenth_delivery_shows_in_the_tail_and_not_in_the_middle() {
     let _alone = alone();
     let server = MockServer::start(&["delay:ms=50,every=10"]);
-    let scenario = Scenario {
-        users: 40,
-        hold: "4s",
-        ..Scenario::against(server.url())
-    };
+    let scenario = Scenario { users: 40, hold: "4s", ..Scenario::against(server.url()) };
     let result = Run::scenario(&scenario).run();
-    let (p50, p95) = (
-        result.latency_ms("delivery", "p50"),
-        result.latency_ms("delivery", "p95"),
-    );
+    let (p50, p95) = (result.latency_ms("delivery", "p50"), result.latency_ms("delivery", "p95"));
     result.check(p50 < 10.0, &format!("p50 is {p50} ms"));
     result.check((45.0..=80.0).contains(&p95), &format!("p95 is {p95} ms"));
     result.assert_identities();

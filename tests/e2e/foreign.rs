@@ -12,11 +12,7 @@ fn run_against(url: String, heartbeat: &'static str) -> RunResult {
         mix: (65, 30, 5),
         heartbeat,
         hold: "3s",
-        thresholds: vec![
-            "deliveries.lost == 0",
-            "delivery.p99 < 2s",
-            "connections.dropped == 0",
-        ],
+        thresholds: vec!["deliveries.lost == 0", "delivery.p99 < 2s", "connections.dropped == 0"],
         ..Scenario::against(url)
     };
     Run::scenario(&scenario).args(["--seed", "7"]).run()
@@ -25,18 +21,10 @@ fn run_against(url: String, heartbeat: &'static str) -> RunResult {
 fn check(result: &RunResult) {
     result.check_exit(0, "pass");
     result.assert_identities();
-    let [expected, delivered] =
-        ["expected", "delivered"].map(|fate| result.count(&format!("deliveries.{fate}")));
+    let [expected, delivered] = ["expected", "delivered"].map(|fate| result.count(&format!("deliveries.{fate}")));
     result.check(expected > 1000, "there is something to deliver");
     result.check_eq(delivered, expected, "everything is delivered");
-    for finding in [
-        "duplicated",
-        "reordered",
-        "misrouted",
-        "corrupted",
-        "unexpected",
-        "recovered",
-    ] {
+    for finding in ["duplicated", "reordered", "misrouted", "corrupted", "unexpected", "recovered"] {
         result.check_eq(result.count(&format!("deliveries.{finding}")), 0, finding);
     }
     let [acked, dispatched] = ["acked", "dispatched"].map(|class| result.count(&format!("messages.{class}")));

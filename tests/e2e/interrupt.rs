@@ -26,22 +26,11 @@ fn the_first_interrupt_drains_and_reports_what_was_measured() {
     let result = interrupted(&server, "5s").finish();
     let truth = server.stop();
     result.check_exit(3, "inconclusive");
-    result.check(
-        result.reasons().to_lowercase().contains("interrupt"),
-        "the reason names the interrupt",
-    );
+    result.check(result.reasons().to_lowercase().contains("interrupt"), "the reason names the interrupt");
     result.assert_files();
     result.assert_identities();
-    result.check_eq(
-        result.count("messages.dispatched"),
-        truth.count("messages"),
-        "messages sent and received",
-    );
-    result.check_eq(
-        result.count("deliveries.delivered"),
-        truth.count("pushed"),
-        "pushed and delivered",
-    );
+    result.check_eq(result.count("messages.dispatched"), truth.count("messages"), "messages sent and received");
+    result.check_eq(result.count("deliveries.delivered"), truth.count("pushed"), "pushed and delivered");
     result.check_eq(result.count("deliveries.lost"), 0, "lost");
 }
 

@@ -13,26 +13,14 @@ fn quickstart_passes_and_loses_nothing() {
     let result = Run::file(repository().join(SCENARIO)).run();
     result.check_exit(0, "pass");
     result.check_eq(result.count("deliveries.lost"), 0, "lost");
-    result.check_eq(
-        result.count("deliveries.lost_unacked"),
-        0,
-        "lost without acknowledgement",
-    );
+    result.check_eq(result.count("deliveries.lost_unacked"), 0, "lost without acknowledgement");
     result.check(result.count("deliveries.delivered") > 0, "something is delivered");
-    result.check(
-        result.count("connections.peak") >= 200,
-        "a few hundred connections are held",
-    );
+    result.check(result.count("connections.peak") >= 200, "a few hundred connections are held");
     result.check(result.samples("heartbeat") > 0, "heartbeats are answered");
     result.assert_identities();
     result.assert_files();
-    let steady = result.summary()["window"]["steady_seconds"]
-        .as_f64()
-        .unwrap_or(0.0);
-    result.check(
-        result.timeline().len() as f64 >= steady.floor(),
-        "the timeline has a line for each second",
-    );
+    let steady = result.summary()["window"]["steady_seconds"].as_f64().unwrap_or(0.0);
+    result.check(result.timeline().len() as f64 >= steady.floor(), "the timeline has a line for each second");
 }
 
 #[test]
@@ -41,22 +29,13 @@ fn quickstart_is_planned_to_take_less_than_a_minute() {
     let scenario: Table = text.parse().expect("quickstart.toml is TOML");
     let number = |section: &str, key: &str| {
         let value = &scenario[section][key];
-        value
-            .as_float()
-            .or(value.as_integer().map(|whole| whole as f64))
-            .expect("a number")
+        value.as_float().or(value.as_integer().map(|whole| whole as f64)).expect("a number")
     };
-    let devices = scenario["population"]
-        .get("devices_per_user")
-        .and_then(Value::as_integer)
-        .unwrap_or(1);
+    let devices = scenario["population"].get("devices_per_user").and_then(Value::as_integer).unwrap_or(1);
     let connecting = number("population", "users") * devices as f64 / number("phases", "connect_rate");
     let phases = ["ramp", "warmup", "hold", "drain"].map(|key| seconds(&scenario["phases"][key]));
     let total = connecting + phases.iter().sum::<f64>();
-    assert!(
-        total < 60.0,
-        "connecting takes {connecting} s and the phases {phases:?}: {total} s"
-    );
+    assert!(total < 60.0, "connecting takes {connecting} s and the phases {phases:?}: {total} s");
 }
 
 /// `"1.5s"`, `"500ms"` or `"2m"` in seconds.

@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Root of the repository.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("tests/ is in the repository")
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the repository").to_path_buf()
 }
 
 /// A program of the workspace, built with the profile of this test: test executables lie in `target/<profile>/deps`.
@@ -17,10 +14,7 @@ pub fn repository() -> PathBuf {
 /// When the program has not been built.
 pub fn program(name: &str) -> PathBuf {
     let test = env::current_exe().expect("a test knows its own path");
-    let profile = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("a test lies in target/<profile>/deps");
+    let profile = test.parent().and_then(Path::parent).expect("a test lies in target/<profile>/deps");
     let program = profile.join(name);
     assert!(
         program.exists(),

@@ -25,10 +25,7 @@ impl ForeignServer {
         );
         let mut process = Process::start(Command::new("node").arg("server.mjs").current_dir(folder));
         let address = process.announced("listening on ws://", Duration::from_secs(20));
-        Self {
-            _process: process,
-            address,
-        }
+        Self { _process: process, address }
     }
 
     pub fn url(&self) -> String {

@@ -31,19 +31,13 @@ impl MockServer {
     pub fn start<F: AsRef<str>>(faults: &[F]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new(program("mock-server"));
-        command
-            .args(["--listen", "127.0.0.1:0", "--truth"])
-            .arg(folder.path().join("truth.json"));
+        command.args(["--listen", "127.0.0.1:0", "--truth"]).arg(folder.path().join("truth.json"));
         for fault in faults {
             command.args(["--fault", fault.as_ref()]);
         }
         let mut process = Process::start(&mut command);
         let address = process.announced("listening on ws://", LIMIT);
-        Self {
-            process,
-            address,
-            folder,
-        }
+        Self { process, address, folder }
     }
 
     /// Where clients connect, without a token.
@@ -75,10 +69,7 @@ impl MockServer {
         self.process.signal(Signal::TERM);
         let ended = self.process.wait(LIMIT);
         let stderr = self.process.stderr();
-        assert!(
-            ended.is_some(),
-            "mock-server still runs {LIMIT:?} after SIGTERM; stderr:\n{stderr}"
-        );
+        assert!(ended.is_some(), "mock-server still runs {LIMIT:?} after SIGTERM; stderr:\n{stderr}");
         let path = self.folder.path().join("truth.json");
         let text = fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("no truth in {}: {error}; stderr:\n{stderr}", path.display()));
@@ -99,14 +90,7 @@ mod tests {
         server.sigstop();
         server.sigcont();
         let truth = server.stop();
-        assert_eq!(
-            (
-                truth.count("pushed"),
-                truth.count("drop"),
-                truth.deliveries("delay")
-            ),
-            (0, 0, 0)
-        );
+        assert_eq!((truth.count("pushed"), truth.count("drop"), truth.deliveries("delay")), (0, 0, 0));
     }
 
     #[test]
@@ -116,10 +100,6 @@ mod tests {
         let addresses = [killed.address.clone(), dropped.address.clone()];
         killed.kill9();
         drop(dropped);
-        assert!(
-            addresses
-                .iter()
-                .all(|address| TcpStream::connect(address).is_err())
-        );
+        assert!(addresses.iter().all(|address| TcpStream::connect(address).is_err()));
     }
 }

@@ -29,11 +29,7 @@ impl Process {
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let stdout = Output::collect(child.stdout.take().expect("piped"));
         let stderr = Output::collect(child.stderr.take().expect("piped"));
-        Self {
-            child,
-            stdout,
-            stderr,
-        }
+        Self { child, stdout, stderr }
     }
 
     pub fn pid(&self) -> u32 {
@@ -48,9 +44,7 @@ impl Process {
 
     /// Waits for the process to end; `None` when it still runs after `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
-        let status = poll(limit, || {
-            self.child.try_wait().expect("a child can be waited for")
-        })?;
+        let status = poll(limit, || self.child.try_wait().expect("a child can be waited for"))?;
         self.stdout.finish();
         self.stderr.finish();
         Some(status)
@@ -62,17 +56,10 @@ impl Process {
     /// When no such line comes within `limit`.
     pub fn announced(&mut self, prefix: &str, limit: Duration) -> String {
         let announced = poll(limit, || {
-            self.stdout()
-                .lines()
-                .find_map(|line| line.strip_prefix(prefix))
-                .map(|rest| rest.trim().to_owned())
+            self.stdout().lines().find_map(|line| line.strip_prefix(prefix)).map(|rest| rest.trim().to_owned())
         });
         announced.unwrap_or_else(|| {
-            panic!(
-                "no line `{prefix}…` within {limit:?}\nstdout:\n{}\nstderr:\n{}",
-                self.stdout(),
-                self.stderr()
-            )
+            panic!("no line `{prefix}…` within {limit:?}\nstdout:\n{}\nstderr:\n{}", self.stdout(), self.stderr())
         })
     }
 
@@ -113,10 +100,7 @@ impl Output {
                 line.clear();
             }
         });
-        Self {
-            text,
-            reader: Some(reader),
-        }
+        Self { text, reader: Some(reader) }
     }
 
     fn text(&self) -> String {
@@ -157,10 +141,7 @@ mod tests {
     fn outputs_and_exit_code_are_kept() {
         let mut process = shell("echo out; echo err >&2; exit 7");
         let status = process.wait(Duration::from_secs(10)).expect("ends");
-        assert_eq!(
-            (status.code(), process.stdout(), process.stderr()),
-            (Some(7), "out\n".into(), "err\n".into())
-        );
+        assert_eq!((status.code(), process.stdout(), process.stderr()), (Some(7), "out\n".into(), "err\n".into()));
     }
 
     #[test]
@@ -173,12 +154,7 @@ mod tests {
         let mut process = shell("trap 'echo caught; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
         process.announced("ready", Duration::from_secs(10));
         process.signal(Signal::TERM);
-        assert_eq!(
-            process
-                .wait(Duration::from_secs(10))
-                .and_then(|status| status.code()),
-            Some(3)
-        );
+        assert_eq!(process.wait(Duration::from_secs(10)).and_then(|status| status.code()), Some(3));
         assert!(process.stdout().ends_with("caught\n"));
     }
 }

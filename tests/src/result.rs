@@ -41,11 +41,7 @@ impl RunResult {
     /// When the two differ; with everything that is known about the run.
     #[track_caller]
     pub fn check_eq<T: PartialEq + Debug + Copy>(&self, found: T, expected: T, what: &str) {
-        assert!(
-            found == expected,
-            "{what}: found {found:?}, expected {expected:?}\n{}",
-            self.description()
-        );
+        assert!(found == expected, "{what}: found {found:?}, expected {expected:?}\n{}", self.description());
     }
 
     #[track_caller]
@@ -56,16 +52,8 @@ impl RunResult {
 
     /// Exit code, summary and outputs, for people.
     pub fn description(&self) -> String {
-        let summary =
-            fs::read_to_string(self.dir.join("summary.json")).unwrap_or_else(|error| error.to_string());
-        let Self {
-            exit_code,
-            stdout,
-            stderr,
-            elapsed,
-            folder,
-            ..
-        } = self;
+        let summary = fs::read_to_string(self.dir.join("summary.json")).unwrap_or_else(|error| error.to_string());
+        let Self { exit_code, stdout, stderr, elapsed, folder, .. } = self;
         let folder = folder.path().display();
         format!(
             "exit code {exit_code} after {elapsed:?} in {folder}\nsummary.json: {summary}\nstdout:\n{stdout}\nstderr:\n{stderr}"
@@ -95,14 +83,8 @@ impl RunResult {
     /// All reasons of the verdict, one a line.
     pub fn reasons(&self) -> String {
         let summary = self.summary();
-        let reasons = summary["reasons"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        reasons
-            .iter()
-            .map(|reason| format!("{}\n", reason.as_str().unwrap_or_default()))
-            .collect()
+        let reasons = summary["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
+        reasons.iter().map(|reason| format!("{}\n", reason.as_str().unwrap_or_default())).collect()
     }
 
     /// A count of the summary, such as `deliveries.lost`.
@@ -122,47 +104,26 @@ impl RunResult {
 
     /// Number of samples of a latency metric.
     pub fn samples(&self, metric: &str) -> u64 {
-        self.summary()["latency_us"][metric]["count"]
-            .as_u64()
-            .unwrap_or(0)
+        self.summary()["latency_us"][metric]["count"].as_u64().unwrap_or(0)
     }
 
     /// Both sums of the contract: what was offered and what became of each expected delivery.
     #[track_caller]
     pub fn assert_identities(&self) {
-        let offered =
-            ["dispatched", "underrun", "saturated"].map(|class| self.count(&format!("messages.{class}")));
-        self.check_eq(
-            self.count("messages.intended"),
-            offered.iter().sum(),
-            "intended is the sum of its classes",
-        );
+        let offered = ["dispatched", "underrun", "saturated"].map(|class| self.count(&format!("messages.{class}")));
+        self.check_eq(self.count("messages.intended"), offered.iter().sum(), "intended is the sum of its classes");
         let fates = FATES.map(|fate| self.count(&format!("deliveries.{fate}")));
-        self.check_eq(
-            self.count("deliveries.expected"),
-            fates.iter().sum(),
-            "expected is the sum of its fates",
-        );
+        self.check_eq(self.count("deliveries.expected"), fates.iter().sum(), "expected is the sum of its fates");
     }
 
     /// Every file of a run is there and can be read as what it is.
     #[track_caller]
     pub fn assert_files(&self) {
-        self.check_eq(
-            self.summary()["schema"].as_u64(),
-            Some(1),
-            "schema of summary.json",
-        );
+        self.check_eq(self.summary()["schema"].as_u64(), Some(1), "schema of summary.json");
         self.check(self.snapshot().is_object(), "snapshot.json is an object");
         self.check(!self.timeline().is_empty(), "timeline.jsonl has lines");
-        self.check(
-            self.timeline().iter().all(Value::is_object),
-            "timeline.jsonl has objects",
-        );
-        self.check(
-            self.events().iter().all(Value::is_object),
-            "events.jsonl has objects",
-        );
+        self.check(self.timeline().iter().all(Value::is_object), "timeline.jsonl has objects");
+        self.check(self.events().iter().all(Value::is_object), "events.jsonl has objects");
         self.check(self.recorded_latencies() > 0, "latency.hlog has samples");
     }
 
@@ -177,11 +138,8 @@ impl RunResult {
                 Ok(LogEntry::Interval(interval)) => {
                     let bytes = BASE64_STANDARD.decode(interval.encoded_histogram());
                     let bytes = bytes.unwrap_or_else(|error| panic!("latency.hlog: {error}\n{text}"));
-                    let histogram: Result<Histogram<u64>, _> =
-                        deserializer.deserialize(&mut bytes.as_slice());
-                    samples += histogram
-                        .unwrap_or_else(|error| panic!("latency.hlog: {error}\n{text}"))
-                        .len();
+                    let histogram: Result<Histogram<u64>, _> = deserializer.deserialize(&mut bytes.as_slice());
+                    samples += histogram.unwrap_or_else(|error| panic!("latency.hlog: {error}\n{text}")).len();
                 }
                 Ok(_) => {}
                 Err(error) => panic!("latency.hlog is no interval log: {error:?}\n{text}"),
@@ -199,25 +157,16 @@ impl RunResult {
     #[track_caller]
     fn json_lines(&self, name: &str) -> Vec<Value> {
         let text = self.read(name);
-        let parse =
-            |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}: {error}\n{line}"));
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}: {error}\n{line}"));
         text.lines().map(parse).collect()
     }
 
     #[track_caller]
     fn read(&self, name: &str) -> String {
         let path = self.dir.join(name);
-        let Self {
-            exit_code,
-            stdout,
-            stderr,
-            ..
-        } = self;
+        let Self { exit_code, stdout, stderr, .. } = self;
         fs::read_to_string(&path).unwrap_or_else(|error| {
-            panic!(
-                "{}: {error}\nexit code {exit_code}\nstdout:\n{stdout}\nstderr:\n{stderr}",
-                path.display()
-            )
+            panic!("{}: {error}\nexit code {exit_code}\nstdout:\n{stdout}\nstderr:\n{stderr}", path.display())
         })
     }
 }
@@ -236,19 +185,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join(name), content).expect("it can be written");
         let dir = folder.path().to_path_buf();
-        RunResult {
-            exit_code: 0,
-            stdout: String::new(),
-            stderr: String::new(),
-            elapsed: Duration::ZERO,
-            dir,
-            folder,
-        }
+        RunResult { exit_code: 0, stdout: String::new(), stderr: String::new(), elapsed: Duration::ZERO, dir, folder }
     }
 
     fn summary(lost: u64) -> RunResult {
         let messages = json!({"intended": 10, "dispatched": 7, "underrun": 2, "saturated": 1});
-        let deliveries = json!({"expected": 7, "delivered": 3, "late": 1, "lost": lost, "lost_unacked": 1, "unverified": 1});
+        let deliveries =
+            json!({"expected": 7, "delivered": 3, "late": 1, "lost": lost, "lost_unacked": 1, "unverified": 1});
         let text = json!({"messages": messages, "deliveries": deliveries}).to_string();
         result_with("summary.json", text.as_bytes())
     }
@@ -277,9 +220,7 @@ mod tests {
         let tag = Tag::new("delivery");
         for second in 0..2 {
             let start = Duration::from_secs(second);
-            writer
-                .write_histogram(&histogram, start, Duration::from_secs(1), tag)
-                .expect("memory can be written");
+            writer.write_histogram(&histogram, start, Duration::from_secs(1), tag).expect("memory can be written");
         }
         assert_eq!(result_with("latency.hlog", &log).recorded_latencies(), 84);
     }

@@ -42,13 +42,7 @@ impl Run {
     }
 
     fn new(folder: TempDir, scenario: PathBuf) -> Self {
-        Self {
-            folder,
-            scenario,
-            arguments: Vec::new(),
-            environment: Vec::new(),
-            limit: LIMIT,
-        }
+        Self { folder, scenario, arguments: Vec::new(), environment: Vec::new(), limit: LIMIT }
     }
 
     /// Overrides a key of the scenario.
@@ -80,21 +74,10 @@ impl Run {
     pub fn start(self) -> Running {
         let out = self.folder.path().join("out");
         let mut command = Command::new(program("uproar"));
-        command
-            .arg("run")
-            .arg(&self.scenario)
-            .arg("--out")
-            .arg(&out)
-            .args(&self.arguments);
+        command.arg("run").arg(&self.scenario).arg("--out").arg(&out).args(&self.arguments);
         command.envs(self.environment);
         let process = Process::start(&mut command);
-        Running {
-            process,
-            folder: self.folder,
-            out,
-            started: Instant::now(),
-            limit: self.limit,
-        }
+        Running { process, folder: self.folder, out, started: Instant::now(), limit: self.limit }
     }
 }
 
@@ -130,10 +113,7 @@ impl Running {
     /// # Panics
     /// When it goes on beyond its limit, or ends by a signal.
     pub fn finish(mut self) -> RunResult {
-        let Some(status) = self
-            .process
-            .wait(self.limit.saturating_sub(self.started.elapsed()))
-        else {
+        let Some(status) = self.process.wait(self.limit.saturating_sub(self.started.elapsed())) else {
             panic!("the run still goes on after {:?}; {}", self.limit, self.outputs());
         };
         let Some(exit_code) = status.code() else {
@@ -150,10 +130,6 @@ impl Running {
     }
 
     fn outputs(&self) -> String {
-        format!(
-            "stdout:\n{}\nstderr:\n{}",
-            self.process.stdout(),
-            self.process.stderr()
-        )
+        format!("stdout:\n{}\nstderr:\n{}", self.process.stdout(), self.process.stderr())
     }
 }

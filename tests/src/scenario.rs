@@ -57,64 +57,22 @@ impl Scenario {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups: Vec<String> = self
-            .groups
-            .iter()
-            .map(|(count, members)| format!("{{ count = {count}, members = {members} }}"))
-            .collect();
-        let Self {
-            name,
-            url,
-            protocol,
-            connect_timeout,
-            users,
-            devices_per_user,
-            connect_rate,
-            ..
-        } = self;
-        let Self {
-            ramp,
-            warmup,
-            hold,
-            drain,
-            rate,
-            arrivals,
-            mix,
-            heartbeat,
-            deadline,
-            shards,
-            ..
-        } = self;
+        let groups: Vec<String> =
+            self.groups.iter().map(|(count, members)| format!("{{ count = {count}, members = {members} }}")).collect();
+        let Self { name, url, protocol, connect_timeout, users, devices_per_user, connect_rate, .. } = self;
+        let Self { ramp, warmup, hold, drain, rate, arrivals, mix, heartbeat, deadline, shards, .. } = self;
         let (direct, group, system) = mix;
         writeln!(f, "name = \"{name}\"\nthresholds = {:?}", self.thresholds)?;
         writeln!(f, "[target]\nurl = \"{url}\"\nprotocol = \"{protocol}\"")?;
-        writeln!(
-            f,
-            "query = {{ token = \"{{user}}.{{device}}\" }}\nconnect_timeout = \"{connect_timeout}\""
-        )?;
-        writeln!(
-            f,
-            "[population]\nusers = {users}\ndevices_per_user = {devices_per_user}"
-        )?;
+        writeln!(f, "query = {{ token = \"{{user}}.{{device}}\" }}\nconnect_timeout = \"{connect_timeout}\"")?;
+        writeln!(f, "[population]\nusers = {users}\ndevices_per_user = {devices_per_user}")?;
         writeln!(f, "groups = [{}]", groups.join(", "))?;
-        writeln!(
-            f,
-            "[phases]\nconnect_rate = {connect_rate}\nramp = \"{ramp}\"\nwarmup = \"{warmup}\""
-        )?;
+        writeln!(f, "[phases]\nconnect_rate = {connect_rate}\nramp = \"{ramp}\"\nwarmup = \"{warmup}\"")?;
         writeln!(f, "hold = \"{hold}\"\ndrain = \"{drain}\"")?;
         writeln!(f, "[traffic]\nrate = {rate}\narrivals = \"{arrivals}\"")?;
-        writeln!(
-            f,
-            "mix = {{ direct = {direct}, group = {group}, system = {system} }}"
-        )?;
-        writeln!(
-            f,
-            "payload = [{{ bytes = 64, weight = 9 }}, {{ bytes = 1024, weight = 1 }}]"
-        )?;
-        writeln!(
-            f,
-            "[heartbeat]\nkind = \"{heartbeat}\"\ninterval = \"1s\"\ntimeout = \"5s\""
-        )?;
+        writeln!(f, "mix = {{ direct = {direct}, group = {group}, system = {system} }}")?;
+        writeln!(f, "payload = [{{ bytes = 64, weight = 9 }}, {{ bytes = 1024, weight = 1 }}]")?;
+        writeln!(f, "[heartbeat]\nkind = \"{heartbeat}\"\ninterval = \"1s\"\ntimeout = \"5s\"")?;
         writeln!(f, "[deadline]\ndelivery = \"{deadline}\"")?;
         writeln!(f, "[generator]\nshards = {shards}")
     }
@@ -133,10 +91,7 @@ mod tests {
         };
         let table: toml::Table = scenario.to_string().parse().expect("TOML");
         assert_eq!(table["thresholds"][0].as_str(), Some("deliveries.lost == 0"));
-        assert_eq!(
-            table["target"]["query"]["token"].as_str(),
-            Some("{user}.{device}")
-        );
+        assert_eq!(table["target"]["query"]["token"].as_str(), Some("{user}.{device}"));
         assert_eq!(table["population"]["groups"][0]["members"].as_integer(), Some(50));
     }
 }

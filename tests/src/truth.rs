@@ -16,17 +16,13 @@ impl Truth {
 
     /// A top-level count, such as `pushed`.
     pub fn count(&self, name: &str) -> u64 {
-        self.0[name]
-            .as_u64()
-            .unwrap_or_else(|| panic!("no count `{name}` in the truth:\n{self}"))
+        self.0[name].as_u64().unwrap_or_else(|| panic!("no count `{name}` in the truth:\n{self}"))
     }
 
     /// How many deliveries a fault hit.
     pub fn deliveries(&self, fault: &str) -> u64 {
         let count = &self.0["deliveries"][fault];
-        count
-            .as_u64()
-            .unwrap_or_else(|| panic!("no count `deliveries.{fault}` in the truth:\n{self}"))
+        count.as_u64().unwrap_or_else(|| panic!("no count `deliveries.{fault}` in the truth:\n{self}"))
     }
 }
 

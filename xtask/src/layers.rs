@@ -27,18 +27,11 @@ pub fn run() -> Result<(), String> {
         breaches.extend(check_file(file, &module_path(&source, file), &text)?);
     }
     for Breach { file, line, problem } in &breaches {
-        println!(
-            "{}:{line}: {problem}",
-            file.strip_prefix(&root).unwrap_or(file).display()
-        );
+        println!("{}:{line}: {problem}", file.strip_prefix(&root).unwrap_or(file).display());
     }
     match breaches.len() {
         0 => {
-            println!(
-                "layers: {} files keep the order {}",
-                files.len(),
-                order::in_words()
-            );
+            println!("layers: {} files keep the order {}", files.len(), order::in_words());
             Ok(())
         }
         count => Err(format!("{count} breach(es) of the layer order")),
@@ -53,11 +46,7 @@ fn check_file(file: &Path, module: &[String], text: &str) -> Result<Vec<Breach>,
     })?;
     let breach = |found: uses::Use| {
         let problem = order::judge(&found.by, &found.what)?;
-        Some(Breach {
-            file: file.to_path_buf(),
-            line: found.line,
-            problem,
-        })
+        Some(Breach { file: file.to_path_buf(), line: found.line, problem })
     };
     Ok(uses.into_iter().filter_map(breach).collect())
 }
@@ -67,20 +56,10 @@ fn unknown_modules(source: &Path) -> Result<Vec<Breach>, String> {
     let mut unknown = Vec::new();
     for path in entries(source)? {
         let is_module = path.is_dir() || path.extension().is_some_and(|extension| extension == "rs");
-        let name = path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if is_module && name != "lib" && !order::knows(&name) {
-            let problem = format!(
-                "`{name}` has no place in the order: give it one in {}",
-                order::TABLE
-            );
-            unknown.push(Breach {
-                file: path,
-                line: 1,
-                problem,
-            });
+            let problem = format!("`{name}` has no place in the order: give it one in {}", order::TABLE);
+            unknown.push(Breach { file: path, line: 1, problem });
         }
     }
     Ok(unknown)
@@ -90,10 +69,7 @@ fn unknown_modules(source: &Path) -> Result<Vec<Breach>, String> {
 /// of a crate of its own, but is judged as the module `main`.
 fn module_path(source: &Path, file: &Path) -> Vec<String> {
     let below = file.strip_prefix(source).unwrap_or(file).with_extension("");
-    let mut path: Vec<String> = below
-        .iter()
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect();
+    let mut path: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     if path.last().is_some_and(|last| last == "mod") || path == ["lib"] {
         path.pop();
     }
@@ -131,34 +107,19 @@ mod tests {
     fn problems(module: &[&str], text: &str) -> Vec<String> {
         let module: Vec<String> = module.iter().map(|part| (*part).to_owned()).collect();
         let breaches = check_file(Path::new("x.rs"), &module, text).expect("parses");
-        breaches
-            .into_iter()
-            .map(|breach| format!("{}: {}", breach.line, breach.problem))
-            .collect()
+        breaches.into_iter().map(|breach| format!("{}: {}", breach.line, breach.problem)).collect()
     }
 
     #[test]
     fn a_breach_is_found_with_its_line_and_both_names() {
-        let found = problems(
-            &["ledger"],
-            "//! doc\nuse crate::units::Rate;\nuse crate::engine::Shard;\n",
-        );
+        let found = problems(&["ledger"], "//! doc\nuse crate::units::Rate;\nuse crate::engine::Shard;\n");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0].starts_with("3: `engine` must not be used by `ledger` (order: "),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("3: `engine` must not be used by `ledger` (order: "), "{found:?}");
     }
 
     #[test]
     fn use_of_a_lower_layer_is_no_breach() {
-        assert_eq!(
-            problems(
-                &["engine", "shard"],
-                "use crate::{units::Rate, ledger, wire::json};"
-            ),
-            [""; 0]
-        );
+        assert_eq!(problems(&["engine", "shard"], "use crate::{units::Rate, ledger, wire::json};"), [""; 0]);
     }
 
     #[test]

@@ -20,26 +20,10 @@ enum Source {
 }
 
 const NEEDS: &[Need] = &[
-    Need {
-        probe: &["cargo", "fmt", "--version"],
-        source: Source::Rustup("rustfmt"),
-        purpose: "format check",
-    },
-    Need {
-        probe: &["cargo", "clippy", "--version"],
-        source: Source::Rustup("clippy"),
-        purpose: "lints",
-    },
-    Need {
-        probe: &["node", "--version"],
-        source: Source::Debian("nodejs"),
-        purpose: "foreign chat server",
-    },
-    Need {
-        probe: &["npm", "--version"],
-        source: Source::Debian("npm"),
-        purpose: "foreign chat server",
-    },
+    Need { probe: &["cargo", "fmt", "--version"], source: Source::Rustup("rustfmt"), purpose: "format check" },
+    Need { probe: &["cargo", "clippy", "--version"], source: Source::Rustup("clippy"), purpose: "lints" },
+    Need { probe: &["node", "--version"], source: Source::Debian("nodejs"), purpose: "foreign chat server" },
+    Need { probe: &["npm", "--version"], source: Source::Debian("npm"), purpose: "foreign chat server" },
 ];
 
 /// Makes sure that everything the tests call is there.
@@ -65,20 +49,13 @@ fn missing() -> Vec<&'static Need> {
 fn answers(probe: &[&str]) -> bool {
     let (program, arguments) = (probe[0], &probe[1..]);
     let mut command = Command::new(program);
-    let quiet = command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
 /// Root on a Debian: this machine is ours to fill.
 fn can_install() -> bool {
-    let root = Command::new("id")
-        .arg("-u")
-        .output()
-        .is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0");
     root && Path::new("/etc/debian_version").exists() && answers(&["apt-get", "--version"])
 }
 
@@ -90,45 +67,26 @@ fn install(missing: &[&Need]) -> Result<(), String> {
         command("env", &[environment, "apt-get", "update", "-qq"], &here)?;
         // npm trusts the system's certificate authorities, which a bare Debian lacks.
         let certificates = "ca-certificates";
-        let install = [
-            environment,
-            "apt-get",
-            "install",
-            "-y",
-            "-qq",
-            "--no-install-recommends",
-            certificates,
-        ];
+        let install = [environment, "apt-get", "install", "-y", "-qq", "--no-install-recommends", certificates];
         command("env", &[&install[..], &packages].concat(), &here)?;
     }
     let components = rustup_components(missing);
     if !components.is_empty() {
-        command(
-            "rustup",
-            &[&["component", "add"], &components[..]].concat(),
-            &here,
-        )
-        .map_err(|problem| format!("{problem}\n{}", instructions(missing)))?;
+        command("rustup", &[&["component", "add"], &components[..]].concat(), &here)
+            .map_err(|problem| format!("{problem}\n{}", instructions(missing)))?;
     }
     Ok(())
 }
 
 fn instructions(missing: &[&Need]) -> String {
     let mut lines = vec!["the tests need what is not here:".to_owned()];
-    lines.extend(
-        missing
-            .iter()
-            .map(|need| format!("  `{}` ({})", need.probe.join(" "), need.purpose)),
-    );
+    lines.extend(missing.iter().map(|need| format!("  `{}` ({})", need.probe.join(" "), need.purpose)));
     let (packages, components) = (debian_packages(missing), rustup_components(missing));
     if !packages.is_empty() {
         lines.push(format!("on Debian: apt-get install {}", packages.join(" ")));
     }
     if !components.is_empty() {
-        lines.push(format!(
-            "with rustup: rustup component add {}",
-            components.join(" ")
-        ));
+        lines.push(format!("with rustup: rustup component add {}", components.join(" ")));
     }
     lines.join("\n")
 }

@@ -17,10 +17,7 @@ pub struct Steps {
 
 impl Steps {
     pub fn new() -> Self {
-        Self {
-            started: Instant::now(),
-            taken: Vec::new(),
-        }
+        Self { started: Instant::now(), taken: Vec::new() }
     }
 
     /// Runs `work` as the step `name`. The error names the step.
@@ -29,11 +26,7 @@ impl Steps {
         let started = Instant::now();
         let outcome = work();
         let took = started.elapsed();
-        println!(
-            "    {name}: {} after {}",
-            if outcome.is_ok() { "ok" } else { "FAILED" },
-            seconds(took)
-        );
+        println!("    {name}: {} after {}", if outcome.is_ok() { "ok" } else { "FAILED" }, seconds(took));
         self.taken.push((name.to_owned(), took));
         outcome.map_err(|problem| format!("step `{name}` failed: {problem}"))
     }
@@ -41,10 +34,7 @@ impl Steps {
     /// A table of the steps and what each took.
     pub fn summary(&self) -> String {
         let width = self.taken.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let rows = self
-            .taken
-            .iter()
-            .map(|(name, took)| format!("  {name:width$}  {:>8}\n", seconds(*took)));
+        let rows = self.taken.iter().map(|(name, took)| format!("  {name:width$}  {:>8}\n", seconds(*took)));
         let total = seconds(self.started.elapsed());
         format!("\n{}  {:width$}  {total:>8}", rows.collect::<String>(), "total")
     }
@@ -65,23 +55,15 @@ pub fn command(program: impl AsRef<OsStr>, arguments: &[&str], folder: &Path) ->
     for name in set_by_cargo() {
         command.env_remove(name);
     }
-    let status = command
-        .status()
-        .map_err(|error| format!("cannot run `{line}`: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{line}` ended with {status}"))
-    }
+    let status = command.status().map_err(|error| format!("cannot run `{line}`: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` ended with {status}")) }
 }
 
 /// What `cargo run` tells this process about itself. An inner cargo that inherits it builds some dependencies (ring)
 /// anew, because their build scripts watch these variables.
 fn set_by_cargo() -> impl Iterator<Item = OsString> {
     let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    env::vars_os()
-        .map(|(name, _)| name)
-        .filter(move |name| name.to_str().is_some_and(own))
+    env::vars_os().map(|(name, _)| name).filter(move |name| name.to_str().is_some_and(own))
 }
 
 fn seconds(duration: Duration) -> String {

@@ -49,7 +49,8 @@ fn write_whole(path: &Path, value: &Value) -> io::Result<()> {
 fn default_name(scenario: &str) -> String {
     let now = OffsetDateTime::now_utc();
     let (date, time) = (now.date(), now.time());
-    let name: String = scenario.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let name: String =
+        scenario.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
     format!(
         "{:04}{:02}{:02}T{:02}{:02}{:02}Z-{name}",
         date.year(),

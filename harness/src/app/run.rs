@@ -28,8 +28,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, AppError> {
 
     let terminal = (!args.quiet).then(Terminal::new);
     let sinks = Sinks::open(results.directory(), terminal);
-    let mut sinks =
-        sinks.map_err(|source| AppError::Results { path: results.directory().to_owned(), source })?;
+    let mut sinks = sinks.map_err(|source| AppError::Results { path: results.directory().to_owned(), source })?;
     let (report, server) = conduct(&prepared, target, clock, &mut |snapshot| sinks.snapshot(snapshot))?;
     if let Some(server) = server {
         results.write("truth.json", &serde_json::to_value(server.stop()).unwrap_or_default())?;

@@ -29,10 +29,7 @@ impl Alarm {
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         // Setting the timer also takes back an expiry that nobody waited for.
         timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
-        self.0
-            .async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut [0_u8; 8])?))
-            .await
-            .map(|_| ())
+        self.0.async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut [0_u8; 8])?)).await.map(|_| ())
     }
 }
 

@@ -204,6 +204,7 @@ impl<'a> Conductor<'a> {
                 embedded_server: self.setup.embedded_server,
             },
             shards_lost: self.shards_lost,
+            devices_crashed: gathered.crashed(),
         }
     }
 

@@ -23,9 +23,21 @@ pub async fn open_all(shard: Rc<Shard>, share: Share) {
             tokio::time::sleep_until(due.into()).await;
         }
         lives.spawn_local(live(shard.clone(), device));
-        while lives.try_join_next().is_some() {}
+        while let Some(end) = lives.try_join_next() {
+            note_crash(&shard, &end);
+        }
     }
-    while lives.join_next().await.is_some() {}
+    while let Some(end) = lives.join_next().await {
+        note_crash(&shard, &end);
+    }
+}
+
+/// A device that ended by a panic took its connection with it: nothing measured on it can be trusted.
+fn note_crash(shard: &Shard, end: &Result<(), tokio::task::JoinError>) {
+    if let Err(error) = end {
+        shard.recorder.borrow_mut().crashed += 1;
+        event(shard, "warning", || format!("a simulated device ended by a fault of the generator: {error}"));
+    }
 }
 
 /// Until no device is connected any more.
@@ -85,7 +97,8 @@ async fn connect_and_serve(shard: &Rc<Shard>, device: DeviceIx, again: bool, unt
     let deadline = begin + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
     let name = topology.user_name(topology.user_of(device));
-    let opened = connect(shard, device, &name, deadline).await;
+    // Boxed, because the state of connecting is large and not needed afterwards.
+    let opened = Box::pin(connect(shard, device, &name, deadline)).await;
     let session = match opened {
         Ok((socket, times)) => {
             let joined = Session::new(shard, device, name, socket).join(deadline).await;

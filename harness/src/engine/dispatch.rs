@@ -25,7 +25,7 @@ pub fn begin(shard: &Shard, start: UnixNanos) {
     }
 }
 
-/// Works off the shard's part of the schedule, or what of it is due until an order to stop.
+/// Works off the shard's part of the schedule, up to the end of traffic or an order to stop.
 pub async fn send(
     shard: &Shard,
     alarm: &Alarm,
@@ -35,19 +35,11 @@ pub async fn send(
     let mut in_a_row = 0;
     for arrival in Arrivals::new(&shard.common.plan, shard.users.clone()) {
         let due = start.plus(arrival.due);
-        loop {
-            if stopped_before(&orders.borrow(), due) {
-                return Ok(());
-            }
-            let wait = due.since(shard.common.clock.now());
-            if wait.is_zero() {
-                break;
-            }
+        if due > shard.common.clock.now() {
             in_a_row = 0;
-            tokio::select! {
-                rung = alarm.wait(wait) => rung?,
-                _ = orders.changed() => {}
-            }
+        }
+        if !reach(shard, alarm, due, orders).await? {
+            return Ok(());
         }
         one(shard, &arrival, due);
         in_a_row += 1;
@@ -56,7 +48,26 @@ pub async fn send(
             tokio::task::yield_now().await;
         }
     }
+    // The last message may be due long before the end.
+    reach(shard, alarm, start.plus(shard.common.plan.phases.traffic()), orders).await?;
     Ok(())
+}
+
+/// Waits until `due`; `false` when there is an order to stop before it.
+async fn reach(shard: &Shard, alarm: &Alarm, due: UnixNanos, orders: &mut watch::Receiver<Order>) -> io::Result<bool> {
+    loop {
+        if stopped_before(&orders.borrow(), due) {
+            return Ok(false);
+        }
+        let wait = due.since(shard.common.clock.now());
+        if wait.is_zero() {
+            return Ok(true);
+        }
+        tokio::select! {
+            rung = alarm.wait(wait) => rung?,
+            _ = orders.changed() => {}
+        }
+    }
 }
 
 fn stopped_before(order: &Order, due: UnixNanos) -> bool {

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::ledger::Seen;
-use crate::record::{
-    Connections, Event, GeneratorSample, Latencies, Offered, PhaseName, ShardSnapshot, Snapshot,
-};
+use crate::record::{Connections, Event, GeneratorSample, Latencies, Offered, PhaseName, ShardSnapshot, Snapshot};
 use crate::units::UnixNanos;
 
 /// Events kept until the next snapshot.
@@ -14,6 +12,7 @@ const MAX_EVENTS: usize = 1000;
 #[derive(Debug, Default)]
 pub struct Gathered {
     shards: Vec<(Seen, Offered, Connections)>,
+    crashed: Vec<u64>,
     /// Latencies of the steady window and of every connect, since the start of the run.
     pub steady: Latencies,
     fresh: Latencies,
@@ -30,7 +29,8 @@ pub struct Gathered {
 
 impl Gathered {
     pub fn new(shards: u32) -> Self {
-        Self { shards: vec![Default::default(); shards as usize], ..Self::default() }
+        let count = shards as usize;
+        Self { shards: vec![Default::default(); count], crashed: vec![0; count], ..Self::default() }
     }
 
     pub fn shard_count(&self) -> u32 {
@@ -45,6 +45,7 @@ impl Gathered {
         snapshot.events.into_iter().for_each(|event| self.event(event));
         if let Some(sums) = self.shards.get_mut(snapshot.shard as usize) {
             *sums = (snapshot.seen, snapshot.offered, snapshot.connections);
+            self.crashed[snapshot.shard as usize] = snapshot.crashed;
         }
         self.peak = self.peak.max(self.connections().online);
     }
@@ -86,6 +87,11 @@ impl Gathered {
         let mut sum = Connections::default();
         self.shards.iter().for_each(|(.., connections)| sum.add(connections));
         sum
+    }
+
+    /// Devices that ended by a fault of the generator.
+    pub fn crashed(&self) -> u64 {
+        self.crashed.iter().sum()
     }
 
     /// Whether every delivery has come and every message was acknowledged.

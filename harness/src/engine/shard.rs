@@ -30,9 +30,13 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub enum Order {
     Connect,
     /// Send by the schedule, which starts at this time.
-    Traffic { start: UnixNanos },
+    Traffic {
+        start: UnixNanos,
+    },
     /// Send nothing that is due after this time.
-    Stop { at: UnixNanos },
+    Stop {
+        at: UnixNanos,
+    },
     /// Find out which connections provably have read everything.
     Prove,
     /// Close the connections and hand over the book.

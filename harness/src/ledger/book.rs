@@ -142,9 +142,9 @@ impl Book {
 
     /// A message reached `device`. Gives back the latency of a first arrival.
     pub fn arrived(&mut self, device: DeviceIx, id: Option<MsgId>, content: &str, now: UnixNanos) -> Option<Measured> {
-        let known = self.own_token(id, now).and_then(|token| {
-            Some((id?, token, self.series.plan.topology.stream(StreamIx(token.stream))?))
-        });
+        let known = self
+            .own_token(id, now)
+            .and_then(|token| Some((id?, token, self.series.plan.topology.stream(StreamIx(token.stream))?)));
         let Some((id, token, stream)) = known else {
             self.seen.unexpected += 1;
             return None;
@@ -197,7 +197,8 @@ impl Book {
         let token = id?.decode()?;
         // The id keeps the due time rounded down.
         let due = token.due.plus(CLOCK_SLACK)..=now.plus(CLOCK_SLACK);
-        let ours = token.run_tag == self.series.run_tag && due.end() >= &token.due && due.start() >= &self.series.started;
+        let ours =
+            token.run_tag == self.series.run_tag && due.end() >= &token.due && due.start() >= &self.series.started;
         ours.then_some(token)
     }
 

@@ -137,7 +137,9 @@ fn forged(topology: &Topology, books: &[Book]) -> u64 {
         .flat_map(Book::receivers)
         .flat_map(|receiver| receiver.rooms())
         .filter_map(|(room, tracks)| Some((*first_streams.get(&room)?, tracks)))
-        .flat_map(|(first, tracks)| tracks.iter().enumerate().map(move |(i, track)| (StreamIx(first + i as u32), track)))
+        .flat_map(|(first, tracks)| {
+            tracks.iter().enumerate().map(move |(i, track)| (StreamIx(first + i as u32), track))
+        })
         .filter(|(_, track)| track.next() > 0)
         .map(|(ix, track)| track.seen_from(dispatched(ix)))
         .sum()

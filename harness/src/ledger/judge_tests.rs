@@ -119,10 +119,12 @@ impl Model {
 fn play(steps: &[Step], shards: u32, proven: &BTreeSet<u32>) -> (Deliveries, Deliveries) {
     let plan = plan();
     let series = series(&plan);
-    let users: Vec<_> = (0..shards).map(|index| Share { index, count: shards }.of(plan.topology.user_count())).collect();
+    let users: Vec<_> =
+        (0..shards).map(|index| Share { index, count: shards }.of(plan.topology.user_count())).collect();
     let mut books: Vec<Book> =
         users.iter().map(|users| Book::new(series.clone(), plan.topology.devices_of_users(users))).collect();
-    let shard_of = |user: UserIx| users.iter().position(|users| users.contains(&user.0)).expect("every user has a shard");
+    let shard_of =
+        |user: UserIx| users.iter().position(|users| users.contains(&user.0)).expect("every user has a shard");
     let shard_of_device = |device| shard_of(plan.topology.user_of(DeviceIx(device)));
     let mut model = Model::default();
     let mut ids: Vec<MsgId> = Vec::new();

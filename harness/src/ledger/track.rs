@@ -65,7 +65,8 @@ impl Track {
         if self.next <= end {
             return 0;
         }
-        let unseen: u64 = self.missing(self.next, None).map(|hole| u64::from(hole.end.max(end) - hole.start.max(end))).sum();
+        let unseen: u64 =
+            self.missing(self.next, None).map(|hole| u64::from(hole.end.max(end) - hole.start.max(end))).sum();
         u64::from(self.next - end) - unseen
     }
 }

@@ -44,7 +44,12 @@ pub const METRICS: [MetricInfo; 9] = [
         "`delivery`, with each missing delivery of the whole run counted at the deadline or the maximum, whichever is longer",
     ),
     row(Metric::Heartbeat, "heartbeat", false, "heartbeat until its answer"),
-    row(Metric::ScheduleLag, "schedule_lag", false, "due time of a message until it is written: lateness of the generator"),
+    row(
+        Metric::ScheduleLag,
+        "schedule_lag",
+        false,
+        "due time of a message until it is written: lateness of the generator",
+    ),
 ];
 
 /// A place for values: a metric, of one kind of room where it is kept apart.
@@ -68,9 +73,8 @@ impl Slot {
     pub fn all() -> impl Iterator<Item = (Self, String)> {
         METRICS.iter().flat_map(|info| {
             let rooms = RoomKind::ALL.into_iter().filter(|_| info.by_room);
-            let by_room = rooms.map(|kind| {
-                (Self::Room(info.metric, kind), format!("{}{{room={}}}", info.name, kind.name()))
-            });
+            let by_room =
+                rooms.map(|kind| (Self::Room(info.metric, kind), format!("{}{{room={}}}", info.name, kind.name())));
             std::iter::once((Self::Plain(info.metric), info.name.to_owned())).chain(by_room)
         })
     }

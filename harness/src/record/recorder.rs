@@ -26,6 +26,8 @@ pub struct Recorder {
     other: Latencies,
     events: Vec<Event>,
     events_suppressed: u64,
+    /// Devices that ended by a fault of the generator.
+    pub crashed: u64,
 }
 
 impl Recorder {
@@ -112,6 +114,7 @@ impl Recorder {
             other: std::mem::take(&mut self.other),
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
+            crashed: self.crashed,
         }
     }
 

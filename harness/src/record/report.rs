@@ -36,6 +36,8 @@ pub struct RunReport {
     pub generator: GeneratorTotals,
     /// Shards whose end was not heard of.
     pub shards_lost: u32,
+    /// Devices that ended by a fault of the generator.
+    pub devices_crashed: u64,
 }
 
 /// Application performance index over the deliveries of the steady window and everything missing.

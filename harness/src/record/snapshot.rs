@@ -21,6 +21,8 @@ pub struct ShardSnapshot {
     pub events: Vec<Event>,
     /// Events that found no room.
     pub events_suppressed: u64,
+    /// Devices that ended by a fault of the generator, since the start.
+    pub crashed: u64,
 }
 
 /// Something that happened once, for `events.jsonl`.

@@ -44,36 +44,52 @@ fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
     let (c, m, d) = (&report.connections, &report.offered, &report.deliveries);
     let early = if report.ending == Ending::Interrupted { ", interrupted" } else { "" };
     writeln!(out, "{}: {:.1}s of steady load{early}\n", report.scenario, report.steady.as_secs_f64())?;
-    row(out, "connections", &[
-        ("planned", report.connections_target),
-        ("peak", report.connections_peak),
-        ("failed", c.failed),
-        ("dropped", c.dropped),
-        ("reconnected", c.reconnected),
-    ])?;
-    row(out, "messages", &[
-        ("intended", m.intended),
-        ("dispatched", m.dispatched),
-        ("underrun", m.underrun()),
-        ("saturated", m.saturated),
-        ("acked", report.acked),
-    ])?;
-    row(out, "deliveries", &[
-        ("expected", d.expected),
-        ("delivered", d.delivered),
-        ("late", d.late),
-        ("lost", d.lost),
-        ("lost_unacked", d.lost_unacked),
-        ("unverified", d.unverified),
-    ])?;
-    row(out, "", &[
-        ("duplicated", d.duplicated),
-        ("reordered", d.reordered),
-        ("misrouted", d.misrouted),
-        ("corrupted", d.corrupted),
-        ("unexpected", d.unexpected),
-        ("recovered", d.recovered),
-    ])?;
+    row(
+        out,
+        "connections",
+        &[
+            ("planned", report.connections_target),
+            ("peak", report.connections_peak),
+            ("failed", c.failed),
+            ("dropped", c.dropped),
+            ("reconnected", c.reconnected),
+        ],
+    )?;
+    row(
+        out,
+        "messages",
+        &[
+            ("intended", m.intended),
+            ("dispatched", m.dispatched),
+            ("underrun", m.underrun()),
+            ("saturated", m.saturated),
+            ("acked", report.acked),
+        ],
+    )?;
+    row(
+        out,
+        "deliveries",
+        &[
+            ("expected", d.expected),
+            ("delivered", d.delivered),
+            ("late", d.late),
+            ("lost", d.lost),
+            ("lost_unacked", d.lost_unacked),
+            ("unverified", d.unverified),
+        ],
+    )?;
+    row(
+        out,
+        "",
+        &[
+            ("duplicated", d.duplicated),
+            ("reordered", d.reordered),
+            ("misrouted", d.misrouted),
+            ("corrupted", d.corrupted),
+            ("unexpected", d.unexpected),
+            ("recovered", d.recovered),
+        ],
+    )?;
     for (cause, count) in &c.causes {
         writeln!(out, "{:<13}{} x {cause}", "", show_count(*count))?;
     }

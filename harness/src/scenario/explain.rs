@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::plan::{Place, Plan};
-use super::topology::RoomKind;
 use crate::units::{Span, show_count};
 
 /// Shows a plan; see [`Plan::explain`].
@@ -27,14 +26,13 @@ impl fmt::Display for Explained<'_> {
             Place::Url(url) => url,
         };
         let connections = topology.device_count();
-        let people = topology.direct_streams().max(topology.user_count());
         writeln!(f, "plan         {} (seed {})", plan.name, plan.seed)?;
         writeln!(f, "target       {place}")?;
         writeln!(
             f,
-            "connections  {} = {} accounts, {} devices each; opened at {}/s",
+            "connections  {} ({} accounts, {} of each user), opened at {}/s",
             show_count(connections.into()),
-            show_count(people.into()),
+            show_count(topology.user_count().into()),
             topology.devices_per_user(),
             plan.phases.connect_rate.as_per_second(),
         )?;
@@ -44,16 +42,17 @@ impl fmt::Display for Explained<'_> {
             let mean = seats as f64 / f64::from(groups);
             writeln!(f, "groups       {} with {mean:.1} members on average", show_count(groups.into()))?;
         }
-        write!(f, "uplink       {rate} messages/s (")?;
-        for (i, (kind, share)) in plan.traffic.mix.iter().filter(|(_, share)| *share > 0.0).enumerate() {
-            let comma = if i > 0 { ", " } else { "" };
-            write!(f, "{comma}{} {:.0} %", kind.name(), share * 100.0)?;
-        }
-        writeln!(f, "), contents of {:.0} bytes on average", plan.traffic.payload.mean())?;
+        let kinds: Vec<String> = plan
+            .traffic
+            .mix
+            .iter()
+            .filter(|(_, share)| *share > 0.0)
+            .map(|(kind, share)| format!("{} {:.1}", kind.name(), rate * share))
+            .collect();
+        let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
+        writeln!(f, "uplink       {rate} messages/s ({kinds})")?;
+        writeln!(f, "             contents of {:.0} bytes on average", plan.traffic.payload.mean())?;
         writeln!(f, "downlink     {pushes:.0} expected pushes/s = {rate} x fan-out {:.2}", plan.mean_fan_out())?;
-        if let Some((_, share)) = plan.traffic.mix.iter().find(|(kind, share)| *kind == RoomKind::Group && *share > 0.0) {
-            writeln!(f, "             of which groups: {:.0} messages/s in", rate * share)?;
-        }
         let phases = &plan.phases;
         let connecting = f64::from(connections) / phases.connect_rate.as_per_second();
         writeln!(

@@ -64,9 +64,7 @@ impl Iterator for Schedule {
         let index = self.next;
         self.operational = match self.arrivals {
             Arrivals::Constant => index as f64 + 0.5,
-            Arrivals::Poisson => {
-                self.operational - (1.0 - dice::unit(dice::roll(self.seed, Use::Gap, index))).ln()
-            }
+            Arrivals::Poisson => self.operational - (1.0 - dice::unit(dice::roll(self.seed, Use::Gap, index))).ln(),
         };
         let after = Duration::from_secs_f64(self.moment(self.operational).min(1e9));
         (after < self.end).then(|| {
@@ -87,8 +85,7 @@ mod tests {
 
     #[test]
     fn a_constant_schedule_has_rate_times_time_messages_evenly_spaced() {
-        let dues: Vec<Due> =
-            Schedule::new(1, Arrivals::Constant, Rate::per_second(100.0), &phases(0, 10)).collect();
+        let dues: Vec<Due> = Schedule::new(1, Arrivals::Constant, Rate::per_second(100.0), &phases(0, 10)).collect();
         assert_eq!(dues.len(), 1000);
         for pair in dues.windows(2) {
             let gap = pair[1].after - pair[0].after;
@@ -98,8 +95,7 @@ mod tests {
 
     #[test]
     fn a_ramp_carries_half_of_its_full_rate_and_grows() {
-        let dues: Vec<Due> =
-            Schedule::new(1, Arrivals::Constant, Rate::per_second(100.0), &phases(10, 10)).collect();
+        let dues: Vec<Due> = Schedule::new(1, Arrivals::Constant, Rate::per_second(100.0), &phases(10, 10)).collect();
         let in_ramp = dues.iter().filter(|due| due.after < Duration::from_secs(10)).count();
         let in_first_half = dues.iter().filter(|due| due.after < Duration::from_secs(5)).count();
         assert_eq!((in_ramp, in_first_half, dues.len()), (500, 125, 1500));
@@ -107,8 +103,7 @@ mod tests {
 
     #[test]
     fn a_poisson_schedule_has_exponential_gaps() {
-        let dues: Vec<Due> =
-            Schedule::new(7, Arrivals::Poisson, Rate::per_second(1000.0), &phases(0, 100)).collect();
+        let dues: Vec<Due> = Schedule::new(7, Arrivals::Poisson, Rate::per_second(1000.0), &phases(0, 100)).collect();
         let gaps: Vec<f64> = dues.windows(2).map(|p| (p[1].after - p[0].after).as_secs_f64()).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;

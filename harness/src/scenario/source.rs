@@ -47,7 +47,8 @@ pub fn read(text: &str, sets: &[String], problems: &mut Problems) -> (Table, Ori
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
-        problems.push(Problem::at(Origin::File { line, column }, format!("not valid TOML: {}", error.message().trim())));
+        problems
+            .push(Problem::at(Origin::File { line, column }, format!("not valid TOML: {}", error.message().trim())));
     }
     let mut origins = Origins::default();
     let mut table = Table::new();
@@ -120,7 +121,8 @@ fn apply_set(set: &str, table: &mut Table, origins: &mut Origins, problems: &mut
     for key in keys {
         let entry = inner.entry(key).or_insert_with(|| Value::Table(Table::new()));
         let Value::Table(next) = entry else {
-            problems.push(Problem::at(origin, format!("'{key}' is a value, not a table; only keys of tables can be set")));
+            problems
+                .push(Problem::at(origin, format!("'{key}' is a value, not a table; only keys of tables can be set")));
             return;
         };
         inner = next;

@@ -92,7 +92,10 @@ impl Check<'_> {
         let users = self.whole("population.users", file.users, 1..=MAX_DEVICES) as u32;
         let devices = self.whole("population.devices_per_user", file.devices_per_user, 1..=MAX_DEVICES_PER_USER) as u32;
         if u64::from(users) * u64::from(devices) > MAX_DEVICES {
-            self.report("population", format!("makes more than {MAX_DEVICES} devices; lower users or devices_per_user"));
+            self.report(
+                "population",
+                format!("makes more than {MAX_DEVICES} devices; lower users or devices_per_user"),
+            );
             return None;
         }
         let mut groups = Vec::with_capacity(file.groups.len());
@@ -101,7 +104,8 @@ impl Check<'_> {
             let count = self.whole(&path("count"), group.count, 1..=MAX_DEVICES);
             let members = self.whole(&path("members"), group.members, 1..=MAX_DEVICES);
             if members > u64::from(users) {
-                let message = format!("is {members}, but there are only {users} users; lower it or raise population.users");
+                let message =
+                    format!("is {members}, but there are only {users} users; lower it or raise population.users");
                 self.report(&path("members"), message);
                 return None;
             }
@@ -212,7 +216,10 @@ impl Check<'_> {
         let weights = [file.mix.direct, file.mix.group, file.mix.system];
         let sum: f64 = weights.iter().sum();
         if file.rate > 0.0 && (sum <= 0.0 || !sum.is_finite()) {
-            self.report("traffic.mix", "has no weight above 0; write for instance { direct = 65, group = 30, system = 5 }");
+            self.report(
+                "traffic.mix",
+                "has no weight above 0; write for instance { direct = 65, group = 30, system = 5 }",
+            );
         }
         let share = |weight: f64| if sum > 0.0 { weight / sum } else { 0.0 };
         Traffic {
@@ -294,7 +301,8 @@ impl Check<'_> {
                 RoomKind::System => f64::from(topology.user_count() - 1),
             };
             if messages * share > MAX_STREAM_MESSAGES * streams.max(1.0) {
-                let message = "sends more messages in one room than a message id can number; lower it, or add users or rooms";
+                let message =
+                    "sends more messages in one room than a message id can number; lower it, or add users or rooms";
                 self.report("traffic.rate", message);
                 return;
             }

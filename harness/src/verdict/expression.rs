@@ -1,6 +1,5 @@
 //! Threshold expressions: `<metric>.<stat> <op> <value>`, or a counter or ratio of two counters in place of the metric.
 
-
 use crate::record::{COUNTERS, Counter, METRICS, RunReport, STATS, Slot};
 use crate::units::{Span, micros, show_micros};
 
@@ -118,7 +117,8 @@ fn quantity(name: &str) -> Result<Quantity, ExpressionError> {
 fn counter(name: &str) -> Result<&'static Counter, ExpressionError> {
     Counter::named(name).ok_or_else(|| {
         let section = name.split('.').next().unwrap_or_default();
-        let same: Vec<&str> = COUNTERS.iter().map(|c| c.name).filter(|n| n.split('.').next() == Some(section)).collect();
+        let same: Vec<&str> =
+            COUNTERS.iter().map(|c| c.name).filter(|n| n.split('.').next() == Some(section)).collect();
         let near = if same.is_empty() {
             let metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
             format!(

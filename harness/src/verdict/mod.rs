@@ -74,6 +74,9 @@ fn unfitness(report: &RunReport) -> Vec<String> {
     if report.shards_lost > 0 {
         reasons.push(format!("{} shards of the generator were lost", report.shards_lost));
     }
+    if report.devices_crashed > 0 {
+        reasons.push(format!("{} simulated devices ended by a fault of the generator", report.devices_crashed));
+    }
     let (intended, behind) = (report.offered.intended, report.offered.underrun_behind);
     if behind as f64 > MAX_UNSENT_SHARE * intended as f64 {
         reasons.push(format!(

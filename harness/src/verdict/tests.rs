@@ -28,6 +28,7 @@ fn good() -> RunReport {
         latencies,
         generator: GeneratorTotals::default(),
         shards_lost: 0,
+        devices_crashed: 0,
     }
 }
 
@@ -65,13 +66,14 @@ fn a_threshold_without_a_sample_is_inconclusive_and_hides_no_failure() {
 
 #[test]
 fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
-    let unfit: [(&str, fn(&mut RunReport)); 4] = [
+    let unfit: [(&str, fn(&mut RunReport)); 5] = [
         ("could not keep up", |report| report.offered.underrun_behind = 2),
         ("schedule lag p99", |report| {
             report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(200), 50);
         }),
         ("interrupted", |report| report.ending = Ending::Interrupted),
         ("shards of the generator", |report| report.shards_lost = 1),
+        ("simulated devices", |report| report.devices_crashed = 1),
     ];
     for (expected, spoil) in unfit {
         let mut report = good();

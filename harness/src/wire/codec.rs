@@ -44,8 +44,14 @@ mod tests {
     fn a_message_pushed_back_unchanged_is_heard_with_its_id_and_content() {
         let id = MsgId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
         for content in ["hello", "quote \" and \\ and \n", "你好 🎉"] {
-            let frame =
-                Outgoing::Message { kind: MessageKind::Group, id, from: "user_1", to: "group_2", content, timestamp_ms: 5 };
+            let frame = Outgoing::Message {
+                kind: MessageKind::Group,
+                id,
+                from: "user_1",
+                to: "group_2",
+                content,
+                timestamp_ms: 5,
+            };
             for codec in PROTOCOLS {
                 let bytes = (codec.encode)(&frame).into_data();
                 let expected = Incoming::Message { id: Some(id), content: Cow::Borrowed(content) };

@@ -55,8 +55,10 @@ pub async fn open(
     let request = endpoint.request(identity).map_err(|source| ConnectError::Handshake { address, source })?;
     let config = socket::config(endpoint.max_frame_bytes);
     let upgrade = client_async_with_config(request, transport, Some(config));
-    let (stream, _) =
-        timeout_at(until, upgrade).await.map_err(|_| late("upgrading to WebSocket"))?.map_err(|e| refusal(address, e))?;
+    let (stream, _) = timeout_at(until, upgrade)
+        .await
+        .map_err(|_| late("upgrading to WebSocket"))?
+        .map_err(|e| refusal(address, e))?;
     let done = Instant::now();
     let times = OpenTimes { tcp: tcp_done - begin, tls, upgrade: done - upgrade_begin, whole: done - begin };
     Ok((Socket::new(stream), times))

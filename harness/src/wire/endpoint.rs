@@ -104,7 +104,10 @@ impl Endpoint {
     }
 
     /// The upgrade request of one device.
-    pub(super) fn request(&self, identity: Identity<'_>) -> Result<Request, Box<tokio_tungstenite::tungstenite::Error>> {
+    pub(super) fn request(
+        &self,
+        identity: Identity<'_>,
+    ) -> Result<Request, Box<tokio_tungstenite::tungstenite::Error>> {
         let mut url = self.url.clone();
         for (key, value) in &self.query {
             url.push(if url.contains('?') { '&' } else { '?' });
@@ -125,12 +128,7 @@ impl Endpoint {
     }
 }
 
-async fn resolve(
-    host: &str,
-    port: u16,
-    within: Duration,
-    source_ips: &[IpAddr],
-) -> Result<SocketAddr, EndpointError> {
+async fn resolve(host: &str, port: u16, within: Duration, source_ips: &[IpAddr]) -> Result<SocketAddr, EndpointError> {
     let lookup = tokio::time::timeout(within, tokio::net::lookup_host((host, port))).await;
     let found = lookup
         .map_err(|_| EndpointError::ResolveTimeout { host: host.to_owned(), after: within })?

@@ -35,12 +35,24 @@ pub enum Outgoing<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming<'a> {
     /// `id` is `None` when it is no UUID.
-    Message { id: Option<MsgId>, content: Cow<'a, str> },
-    Acknowledged { id: Option<MsgId> },
-    HeartbeatAnswer { seq: u64 },
-    Joined { room: Cow<'a, str> },
+    Message {
+        id: Option<MsgId>,
+        content: Cow<'a, str>,
+    },
+    Acknowledged {
+        id: Option<MsgId>,
+    },
+    HeartbeatAnswer {
+        seq: u64,
+    },
+    Joined {
+        room: Cow<'a, str>,
+    },
     /// The server says no, to a message when `id` is there.
-    Refused { id: Option<MsgId>, code: Cow<'a, str> },
+    Refused {
+        id: Option<MsgId>,
+        code: Cow<'a, str>,
+    },
     /// Nothing that the protocol knows.
     Foreign,
 }

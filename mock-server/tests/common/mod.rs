@@ -19,12 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub async fn start(faults: &[&str]) -> Server {
     let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
-    Server::start(Config {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        faults,
-    })
-    .await
-    .unwrap()
+    Server::start(Config { listen: "127.0.0.1:0".parse().unwrap(), faults }).await.unwrap()
 }
 
 /// Waits until the truth looks as wanted.
@@ -52,28 +47,16 @@ pub struct Client {
 
 impl Client {
     pub async fn connect(server: &Server, token: &str) -> Self {
-        let (socket, _) = connect_async(format!("ws://{}/ws?token={token}", server.addr()))
-            .await
-            .unwrap();
-        Self {
-            socket,
-            user: token.split('.').next().unwrap().to_owned(),
-        }
+        let (socket, _) = connect_async(format!("ws://{}/ws?token={token}", server.addr())).await.unwrap();
+        Self { socket, user: token.split('.').next().unwrap().to_owned() }
     }
 
     pub async fn connect_binary(server: &Server, token: &str) -> Self {
-        let mut request = format!("ws://{}/?token={token}", server.addr())
-            .into_client_request()
-            .unwrap();
-        request
-            .headers_mut()
-            .insert("Sec-WebSocket-Protocol", "uproar.binary.v1".parse().unwrap());
+        let mut request = format!("ws://{}/?token={token}", server.addr()).into_client_request().unwrap();
+        request.headers_mut().insert("Sec-WebSocket-Protocol", "uproar.binary.v1".parse().unwrap());
         let (socket, response) = connect_async(request).await.unwrap();
         assert_eq!(response.headers()["Sec-WebSocket-Protocol"], "uproar.binary.v1");
-        Self {
-            socket,
-            user: token.to_owned(),
-        }
+        Self { socket, user: token.to_owned() }
     }
 
     pub async fn send(&mut self, json: &Value) {
@@ -115,10 +98,7 @@ impl Client {
 
     pub async fn join(&mut self, room: &str) -> u64 {
         let answer = self.ask(&json!({"type": "join", "room": room})).await;
-        assert_eq!(
-            (&answer["type"], &answer["room"]),
-            (&json!("joined"), &json!(room))
-        );
+        assert_eq!((&answer["type"], &answer["room"]), (&json!("joined"), &json!(room)));
         answer["members"].as_u64().unwrap()
     }
 
@@ -158,10 +138,7 @@ impl Client {
 pub async fn refused(request: impl IntoClientRequest + Unpin, header: &str) -> (u16, Option<String>) {
     match connect_async(request).await {
         Err(Error::Http(response)) => {
-            let value = response
-                .headers()
-                .get(header)
-                .map(|value| value.to_str().unwrap().to_owned());
+            let value = response.headers().get(header).map(|value| value.to_str().unwrap().to_owned());
             (response.status().as_u16(), value)
         }
         other => panic!("not refused: {other:?}"),

@@ -14,41 +14,13 @@ struct Layer {
 
 /// The order, lowest first.
 const LAYERS: &[Layer] = &[
-    Layer {
-        modules: &["units", "clock"],
-        neighbours: &[("clock", "units")],
-        never: &[],
-    },
-    Layer {
-        modules: &["scenario", "wire"],
-        neighbours: &[],
-        never: &[],
-    },
-    Layer {
-        modules: &["ledger"],
-        neighbours: &[],
-        never: &[],
-    },
-    Layer {
-        modules: &["record"],
-        neighbours: &[],
-        never: &[],
-    },
-    Layer {
-        modules: OUTPUTS,
-        neighbours: &[("report", "verdict")],
-        never: &["wire"],
-    },
-    Layer {
-        modules: &["behavior"],
-        neighbours: &[],
-        never: OUTPUTS,
-    },
-    Layer {
-        modules: &["engine"],
-        neighbours: &[],
-        never: OUTPUTS,
-    },
+    Layer { modules: &["units", "clock"], neighbours: &[("clock", "units")], never: &[] },
+    Layer { modules: &["scenario", "wire"], neighbours: &[], never: &[] },
+    Layer { modules: &["ledger"], neighbours: &[], never: &[] },
+    Layer { modules: &["record"], neighbours: &[], never: &[] },
+    Layer { modules: OUTPUTS, neighbours: &[("report", "verdict")], never: &["wire"] },
+    Layer { modules: &["behavior"], neighbours: &[], never: OUTPUTS },
+    Layer { modules: &["engine"], neighbours: &[], never: OUTPUTS },
     Layer {
         modules: &["app", "cli", "main"],
         neighbours: &[("app", "cli"), ("main", "app"), ("main", "cli")],
@@ -70,14 +42,10 @@ pub fn judge(user: &str, used: &str) -> Option<String> {
         return None;
     }
     let Some(from) = place(user) else {
-        return Some(format!(
-            "`{user}` has no place in the order: give it one in {TABLE}"
-        ));
+        return Some(format!("`{user}` has no place in the order: give it one in {TABLE}"));
     };
     if used == "*" {
-        return Some(format!(
-            "`{user}` must not import everything from the crate's root: name the modules"
-        ));
+        return Some(format!("`{user}` must not import everything from the crate's root: name the modules"));
     }
     let Some(to) = place(used) else {
         return Some(format!(
@@ -93,11 +61,7 @@ pub fn judge(user: &str, used: &str) -> Option<String> {
 pub fn in_words() -> String {
     let row = |layer: &Layer| {
         let names = layer.modules.join(", ");
-        if layer.never.is_empty() {
-            names
-        } else {
-            format!("{names} [never {}]", layer.never.join(", "))
-        }
+        if layer.never.is_empty() { names } else { format!("{names} [never {}]", layer.never.join(", ")) }
     };
     LAYERS.iter().map(row).collect::<Vec<_>>().join(" < ")
 }
@@ -112,12 +76,7 @@ mod tests {
 
     #[test]
     fn lower_layers_may_be_used_and_higher_ones_not() {
-        for (user, used) in [
-            ("main", "units"),
-            ("engine", "wire"),
-            ("ledger", "scenario"),
-            ("record", "ledger"),
-        ] {
+        for (user, used) in [("main", "units"), ("engine", "wire"), ("ledger", "scenario"), ("record", "ledger")] {
             assert_eq!(judge(user, used), None);
             assert!(judge(used, user).is_some(), "{used} must not use {user}");
         }
@@ -137,10 +96,7 @@ mod tests {
         for output in OUTPUTS {
             assert_eq!(judge(output, "record"), None);
             for forbidden in ["wire", "behavior", "engine", "app", "cli"] {
-                assert!(
-                    judge(output, forbidden).is_some(),
-                    "{output} must not use {forbidden}"
-                );
+                assert!(judge(output, forbidden).is_some(), "{output} must not use {forbidden}");
             }
             assert!(judge("engine", output).is_some());
             assert!(judge("behavior", output).is_some());

@@ -18,10 +18,7 @@ pub struct Use {
 /// All uses in the file whose module path is `module` (empty for the root of the crate, whose own uses are free).
 pub fn find(module: &[String], text: &str) -> syn::Result<Vec<Use>> {
     let file: File = syn::parse_file(text)?;
-    let mut finder = Finder {
-        module: module.to_vec(),
-        found: Vec::new(),
-    };
+    let mut finder = Finder { module: module.to_vec(), found: Vec::new() };
     finder.visit_file(&file);
     Ok(finder.found)
 }
@@ -39,22 +36,14 @@ impl Finder {
             return;
         };
         let Some(first) = path.first() else { return };
-        let climbs = path
-            .iter()
-            .skip(usize::from(first == "self"))
-            .take_while(|part| *part == "super")
-            .count();
+        let climbs = path.iter().skip(usize::from(first == "self")).take_while(|part| *part == "super").count();
         let below_root = match first.as_str() {
             "crate" => 1,
             "self" | "super" if climbs >= self.module.len() => climbs + usize::from(first == "self"),
             _ => return,
         };
         if let Some(what) = path.get(below_root).filter(|part| *part != "self") {
-            self.found.push(Use {
-                by,
-                what: what.clone(),
-                line: span.start().line,
-            });
+            self.found.push(Use { by, what: what.clone(), line: span.start().line });
         }
     }
 
@@ -129,11 +118,7 @@ impl<'ast> Visit<'ast> for Finder {
         if path.leading_colon.is_none()
             && let Some(first) = path.segments.first()
         {
-            let parts: Vec<String> = path
-                .segments
-                .iter()
-                .map(|segment| segment.ident.to_string())
-                .collect();
+            let parts: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
             self.follow(&parts, first.ident.span());
         }
         visit::visit_path(self, path);
@@ -153,10 +138,7 @@ impl<'ast> Visit<'ast> for Finder {
 }
 
 fn is_separator(tokens: &[TokenTree]) -> bool {
-    tokens.len() == 2
-        && tokens
-            .iter()
-            .all(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':'))
+    tokens.len() == 2 && tokens.iter().all(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':'))
 }
 
 #[cfg(test)]
@@ -164,20 +146,13 @@ mod tests {
     use super::*;
 
     fn uses(module: &str, text: &str) -> Vec<(String, usize)> {
-        let module: Vec<String> = module
-            .split("::")
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let module: Vec<String> = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let found = find(&module, text).expect("parses");
         found.into_iter().map(|found| (found.what, found.line)).collect()
     }
 
     fn seen(pairs: &[(&str, usize)]) -> Vec<(String, usize)> {
-        pairs
-            .iter()
-            .map(|(what, line)| ((*what).to_owned(), *line))
-            .collect()
+        pairs.iter().map(|(what, line)| ((*what).to_owned(), *line)).collect()
     }
 
     #[test]
@@ -188,8 +163,7 @@ mod tests {
 
     #[test]
     fn paths_in_code_are_seen() {
-        let text =
-            "fn f(x: crate::a::X) -> u8 {\n    crate::b::g::<crate::c::T>()\n}\npub(in crate::d) struct S;";
+        let text = "fn f(x: crate::a::X) -> u8 {\n    crate::b::g::<crate::c::T>()\n}\npub(in crate::d) struct S;";
         assert_eq!(uses("m", text), seen(&[("a", 1), ("b", 2), ("c", 2), ("d", 4)]));
     }
 
@@ -199,22 +173,15 @@ mod tests {
         assert_eq!(uses("m", "use self::super::a::A;"), seen(&[("a", 1)]));
         assert_eq!(uses("m::n", "use super::a::A;"), []);
         assert_eq!(uses("m::n", "use super::super::a::A;"), seen(&[("a", 1)]));
-        assert_eq!(
-            uses("m", "mod n { use super::a; use super::super::b; }"),
-            seen(&[("b", 1)])
-        );
+        assert_eq!(uses("m", "mod n { use super::a; use super::super::b; }"), seen(&[("b", 1)]));
         assert_eq!(uses("m", "#[cfg(test)] mod tests { use super::*; }"), []);
     }
 
     #[test]
     fn macro_arguments_and_attribute_strings_are_seen() {
-        let text =
-            "fn f() {\n    println!(\"{}\", [crate::a::N]);\n}\n#[serde(with = \"crate::b::c\")]\nstruct S;";
+        let text = "fn f() {\n    println!(\"{}\", [crate::a::N]);\n}\n#[serde(with = \"crate::b::c\")]\nstruct S;";
         assert_eq!(uses("m", text), seen(&[("a", 2), ("b", 4)]));
-        assert_eq!(
-            uses("m", "mod n { fn f() { vec![super::super::a::N] } }"),
-            seen(&[("a", 1)])
-        );
+        assert_eq!(uses("m", "mod n { fn f() { vec![super::super::a::N] } }"), seen(&[("a", 1)]));
     }
 
     #[test]
@@ -230,9 +197,6 @@ mod tests {
 
     #[test]
     fn the_root_is_free_but_its_inline_modules_are_not() {
-        assert_eq!(
-            uses("", "pub use crate::a::A;\nmod m { use crate::b; }"),
-            seen(&[("b", 2)])
-        );
+        assert_eq!(uses("", "pub use crate::a::A;\nmod m { use crate::b; }"), seen(&[("b", 2)]));
     }
 }
