@@ -9,14 +9,16 @@ mod process;
 mod result;
 mod run;
 mod scenario;
+mod tls;
 mod truth;
 
 pub use binaries::repository;
 pub use foreign::ForeignServer;
 pub use mock::MockServer;
 pub use result::RunResult;
-pub use run::{Run, Running};
+pub use run::{Printed, Run, Running, uproar};
 pub use scenario::Scenario;
+pub use tls::TlsProxy;
 pub use truth::Truth;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -42,7 +42,12 @@ impl MockServer {
 
     /// Where clients connect, without a token.
     pub fn url(&self) -> String {
-        format!("ws://{}/ws", self.address.trim_end_matches('/'))
+        format!("ws://{}/ws", self.address())
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.address.trim_end_matches('/')
     }
 
     pub fn pid(&self) -> u32 {

@@ -81,6 +81,27 @@ impl Run {
     }
 }
 
+/// What a command printed, and its exit code.
+#[derive(Debug)]
+pub struct Printed {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `uproar` with these arguments to its end.
+///
+/// # Panics
+/// When it takes longer than any command should, or ends by a signal.
+pub fn uproar(arguments: &[&str]) -> Printed {
+    let mut process = Process::start(Command::new(program("uproar")).args(arguments));
+    let status = process.wait(LIMIT);
+    let (stdout, stderr) = (process.stdout(), process.stderr());
+    let code = status.and_then(|status| status.code());
+    let code = code.unwrap_or_else(|| panic!("`uproar {arguments:?}` ended with {status:?}\n{stdout}\n{stderr}"));
+    Printed { code, stdout, stderr }
+}
+
 /// A run that goes on.
 #[derive(Debug)]
 pub struct Running {

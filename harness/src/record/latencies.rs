@@ -88,8 +88,11 @@ impl Latencies {
     }
 }
 
+/// Name of a statistic and how it is read: a count, or microseconds.
+pub type Stat = (&'static str, fn(&Histogram<u64>) -> f64);
+
 /// Statistics of a latency metric, one list for thresholds, summary and table.
-pub const STATS: [(&str, fn(&Histogram<u64>) -> f64); 9] = [
+pub const STATS: [Stat; 9] = [
     ("count", |h| h.len() as f64),
     ("min", |h| h.min() as f64),
     ("mean", Histogram::mean),

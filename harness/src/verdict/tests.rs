@@ -7,6 +7,9 @@ use crate::ledger::Deliveries;
 use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered};
 use crate::scenario::RoomKind;
 
+/// Makes a good run bad.
+type Spoil = fn(&mut RunReport);
+
 /// A run in which all went well.
 fn good() -> RunReport {
     let mut latencies = Latencies::default();
@@ -66,7 +69,7 @@ fn a_threshold_without_a_sample_is_inconclusive_and_hides_no_failure() {
 
 #[test]
 fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
-    let unfit: [(&str, fn(&mut RunReport)); 5] = [
+    let unfit: [(&str, Spoil); 5] = [
         ("could not keep up", |report| report.offered.underrun_behind = 2),
         ("schedule lag p99", |report| {
             report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(200), 50);
@@ -86,7 +89,7 @@ fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
 
 #[test]
 fn less_load_or_fewer_users_than_planned_cannot_pass() {
-    let short: [(&str, fn(&mut RunReport)); 4] = [
+    let short: [(&str, Spoil); 4] = [
         ("fewer connections than planned", |report| report.online_steady = Some(98.0)),
         ("too short to count", |report| report.online_steady = None),
         ("not connected", |report| report.offered.underrun_offline = 2),

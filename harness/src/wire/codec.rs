@@ -6,6 +6,9 @@ use tokio_tungstenite::tungstenite::Message;
 use super::frame::{Incoming, Outgoing};
 use super::{binary, json};
 
+/// Reads the payload of one frame, whatever its opcode, and calls back once for each thing said in it. Never panics.
+pub type Decode = fn(&[u8], &mut dyn FnMut(Incoming<'_>));
+
 #[derive(Debug, Clone, Copy)]
 pub struct Codec {
     /// As in `target.protocol`.
@@ -13,8 +16,7 @@ pub struct Codec {
     /// Asked for in `Sec-WebSocket-Protocol`.
     pub subprotocol: Option<&'static str>,
     pub encode: fn(&Outgoing<'_>) -> Message,
-    /// Calls back once for each thing said in the payload of one frame, whatever its opcode. Never panics.
-    pub decode: fn(&[u8], &mut dyn FnMut(Incoming<'_>)),
+    pub decode: Decode,
 }
 
 pub const PROTOCOLS: [Codec; 2] = [json::CODEC, binary::CODEC];
