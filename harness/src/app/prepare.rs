@@ -14,7 +14,7 @@ use crate::clock::RunClock;
 use crate::scenario::{self, Place, Plan, Problem, Protocol, UserIx};
 use crate::sources::limits;
 use crate::verdict::Threshold;
-use crate::wire::{self, ConnectError, Endpoint, EndpointConfig, Identity};
+use crate::wire::{self, ConnectError, Endpoint, EndpointConfig, Identity, UpgradeError};
 
 /// A scenario that makes sense, with its thresholds.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ async fn try_once(plan: &Plan, endpoint: &Endpoint) -> Result<(), ConnectError> 
             let _ = tokio::time::timeout_at(deadline.into(), socket.close()).await;
             Ok(())
         }
-        Err(ConnectError::Status { status: 429 | 503, .. }) => Ok(()),
+        Err(ConnectError::Upgrade { source: UpgradeError::Status { status: 429 | 503, .. }, .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }

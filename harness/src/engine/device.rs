@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::session::{self, End, Session};
-use super::shard::Shard;
+use super::session::{End, Session};
+use super::shard::{Shard, who};
 use crate::behavior::reconnect;
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{DeviceIx, Share, Topology};
@@ -36,7 +36,7 @@ pub async fn open_all(shard: Rc<Shard>, share: Share) {
 fn note_crash(shard: &Shard, end: &Result<(), tokio::task::JoinError>) {
     if let Err(error) = end {
         shard.recorder.borrow_mut().crashed += 1;
-        event(shard, "warning", || format!("a simulated device ended by a fault of the generator: {error}"));
+        shard.event("warning", || format!("a simulated device ended by a fault of the generator: {error}"));
     }
 }
 
@@ -120,7 +120,7 @@ async fn connect_and_serve(shard: &Rc<Shard>, device: DeviceIx, again: bool, unt
         shard.count_down(&shard.untried);
     }
     if again {
-        event(shard, "reconnect", || session::who(shard, device));
+        shard.event("reconnect", || who(shard, device));
     }
     let end = session.serve().await;
     if end == End::Finished {
@@ -152,7 +152,7 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
     if let End::Dropped(cause) = end {
         shard.book.borrow_mut().away(device);
         shard.recorder.borrow_mut().dropped(cause);
-        event(shard, "disconnect", || format!("{}: {cause}", session::who(shard, device)));
+        shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
         if cubicle.prove.take() {
             shard.count_down(&shard.unproven);
         }
@@ -161,11 +161,7 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
 
 fn failed(shard: &Shard, device: DeviceIx, error: &ConnectError) {
     shard.recorder.borrow_mut().connect_failed(error.kind());
-    event(shard, "connect_failed", || format!("{}: {error}", session::who(shard, device)));
-}
-
-fn event(shard: &Shard, kind: &'static str, detail: impl FnOnce() -> String) {
-    shard.recorder.borrow_mut().event(shard.common.clock.elapsed(), kind, detail);
+    shard.event("connect_failed", || format!("{}: {error}", who(shard, device)));
 }
 
 /// The groups that a device asks to join when it connects.

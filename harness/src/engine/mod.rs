@@ -6,6 +6,7 @@ mod conductor;
 mod device;
 mod dispatch;
 mod gather;
+mod hearing;
 mod pulse;
 mod session;
 mod shard;

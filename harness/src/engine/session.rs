@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
 use super::device::groups_to_join;
-use super::pulse::{Beat, Pulse};
-use super::shard::Shard;
+use super::hearing::Hearing;
+use super::pulse::Beat;
+use super::shard::{Pending, Shard};
 use crate::behavior::frame_of;
-use crate::scenario::{DeviceIx, UserIx};
-use crate::wire::{ConnectError, DropCause, Frame, Incoming, Outgoing, Socket};
+use crate::scenario::DeviceIx;
+use crate::wire::{ConnectError, DropCause, Outgoing, Scratch, Socket};
 
-/// After so many frames in a row other connections get a turn.
-const READ_BATCH: u32 = 64;
+/// After so many reads in a row other connections get a turn.
+const READS_IN_A_ROW: u32 = 4;
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,70 +29,57 @@ pub enum End {
 pub struct Session<'s> {
     shard: &'s Shard,
     device: DeviceIx,
-    user: UserIx,
     name: String,
     socket: Socket,
-    /// Groups not yet confirmed.
-    joining: Vec<String>,
-    refused_join: Option<String>,
-    pulse: Pulse,
+    hearing: Hearing<'s>,
     timer: Pin<Box<Sleep>>,
-    /// Something was written that has not been flushed.
-    unflushed: bool,
     /// The peer did not take everything at the last turn.
     blocked: bool,
 }
 
 impl<'s> Session<'s> {
     pub fn new(shard: &'s Shard, device: DeviceIx, name: String, socket: Socket) -> Self {
-        let plan = &shard.common.plan;
-        let pulse = Pulse::new(plan.heartbeat, plan.seed, device, shard.common.clock.now());
-        Self {
-            shard,
-            device,
-            user: plan.topology.user_of(device),
-            name,
-            socket,
-            joining: Vec::new(),
-            refused_join: None,
-            pulse,
-            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
-            unflushed: false,
-            blocked: false,
-        }
+        let hearing = Hearing::new(shard, device);
+        let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
+        Self { shard, device, name, socket, hearing, timer, blocked: false }
     }
 
     /// Joins the device's groups and waits for the server's word on each. What is pushed meanwhile is accounted for.
     pub async fn join(mut self, deadline: Instant) -> Result<Self, ConnectError> {
         let address = self.shard.common.endpoint.address;
         let failed = |why: String| ConnectError::Join { address, why };
-        self.joining = groups_to_join(self.shard, self.device);
-        let mut to_ask = self.joining.clone().into_iter();
-        let mut next = to_ask.next();
+        let groups = groups_to_join(self.shard, self.device);
+        self.hearing.joining.clone_from(&groups);
+        let mut to_ask = groups.into_iter().peekable();
         self.timer.as_mut().reset(deadline.into());
         poll_fn(|cx| {
-            self.read(cx).map_err(|cause| failed(format!("the connection ended ({cause})")))?;
-            while next.is_some() && self.ready(cx).map_err(|cause| failed(cause.to_string()))? {
-                if let Some(room) = next.take() {
-                    self.say(&Outgoing::Join { room: &room }).map_err(|cause| failed(cause.to_string()))?;
-                }
-                next = to_ask.next();
+            let mut scratch = self.shard.scratch.borrow_mut();
+            let scratch = &mut *scratch;
+            let ended = |cause| failed(format!("the connection ended ({cause})"));
+            self.read(cx, scratch).map_err(ended)?;
+            while self.socket.is_ready()
+                && let Some(room) = to_ask.next_if(|_| !Socket::is_full(scratch))
+            {
+                Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Join { room: &room }, scratch);
             }
-            self.flush(cx).map_err(|cause| failed(cause.to_string()))?;
-            if let Some(code) = self.refused_join.take() {
+            if self.flush(cx, scratch).map_err(ended)? && to_ask.peek().is_some() {
+                cx.waker().wake_by_ref();
+            }
+            if let Some(code) = self.hearing.refused_join.take() {
                 return Poll::Ready(Err(failed(format!("it refused with '{code}'"))));
             }
-            if self.joining.is_empty() {
+            if self.hearing.joining.is_empty() {
                 return Poll::Ready(Ok(()));
             }
             if self.timer.as_mut().poll(cx).is_ready() {
-                let missing = format!("{} of them are missing, {} for one", self.joining.len(), self.joining[0]);
+                let joining = &self.hearing.joining;
+                let missing = format!("{} of them are missing, {} for one", joining.len(), joining[0]);
                 return Poll::Ready(Err(failed(missing)));
             }
             Poll::Pending
         })
         .await?;
-        self.joining = Vec::new();
+        self.hearing.joining = Vec::new();
         Ok(self)
     }
 
@@ -111,26 +99,18 @@ impl<'s> Session<'s> {
     }
 
     fn step(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
+        let mut scratch = self.shard.scratch.borrow_mut();
         self.remember_waker(cx);
-        self.read(cx)?;
-        while self.timer.as_mut().poll(cx).is_ready() {
-            match self.pulse.due(self.shard.common.clock.now()) {
-                Beat::Send(seq) => self.beat(seq)?,
-                Beat::Nothing => {}
-                Beat::Missed(cause) => return Err(cause),
-            }
-            if !self.arm() {
-                break;
-            }
+        if let Err(cause) = self.read(cx, &mut scratch) {
+            // The answer to a close frame; whoever does not take it does not need it.
+            let _ = self.flush(cx, &mut scratch);
+            return Err(cause);
         }
-        if self.shard.cubicle(self.device).prove.get()
-            && let Some(seq) = self.pulse.prove(self.shard.common.clock.now())
-        {
-            self.beat(seq)?;
+        if std::mem::take(&mut self.hearing.answered) {
             self.arm();
         }
-        self.write(cx)?;
-        self.flush(cx)
+        self.beat(cx, &mut scratch)?;
+        self.write(cx, &mut scratch)
     }
 
     fn remember_waker(&self, cx: &Context<'_>) {
@@ -142,7 +122,7 @@ impl<'s> Session<'s> {
 
     /// Sets the timer to the pulse's next moment; `false` when there is none.
     fn arm(&mut self) -> bool {
-        let Some(next) = self.pulse.next() else {
+        let Some(next) = self.hearing.pulse.next() else {
             // A timer that has fired must not be polled again; far ahead it never fires.
             let far = Instant::now() + Duration::from_secs(366 * 86_400);
             self.timer.as_mut().reset(far.into());
@@ -152,142 +132,91 @@ impl<'s> Session<'s> {
         true
     }
 
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
-        for _ in 0..READ_BATCH {
-            match self.socket.poll_read(cx) {
+    fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
+        for _ in 0..READS_IN_A_ROW {
+            let Self { socket, hearing, .. } = self;
+            hearing.begin();
+            match socket.poll_read(cx, scratch, &mut |heard| hearing.hear(heard)) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(frame) => self.heard(frame?),
+                Poll::Ready(read) => read?,
             }
         }
         cx.waker().wake_by_ref();
         Ok(())
     }
 
-    fn heard(&mut self, frame: Frame) {
-        self.pulse.heard();
-        match frame {
-            Frame::Data(bytes) => {
-                (self.shard.common.endpoint.codec.decode)(&bytes, &mut |incoming| self.account(incoming));
-            }
-            Frame::Pong(payload) => {
-                if let Ok(seq) = payload.as_ref().try_into() {
-                    self.answered(u64::from_be_bytes(seq));
-                }
-            }
-            Frame::Control => {}
-        }
-    }
-
-    fn account(&mut self, incoming: Incoming<'_>) {
+    /// Sends the heartbeats that are due, and the one that proves when it is asked for.
+    fn beat(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
         let now = self.shard.common.clock.now();
-        let mut book = self.shard.book.borrow_mut();
-        match incoming {
-            Incoming::Message { id, content } => {
-                if let Some(measured) = book.arrived(self.device, id, &content, now) {
-                    self.shard.recorder.borrow_mut().delivery(&measured);
-                }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            match self.hearing.pulse.due(now) {
+                Beat::Send(seq) => self.send_beat(seq, scratch),
+                Beat::Nothing => {}
+                Beat::Missed(cause) => return Err(cause),
             }
-            Incoming::Acknowledged { id } => {
-                if let Some(measured) = book.acknowledged(self.user, id, now) {
-                    self.shard.recorder.borrow_mut().ack(&measured);
-                }
+            if !self.arm() {
+                break;
             }
-            Incoming::HeartbeatAnswer { seq } => {
-                drop(book);
-                self.answered(seq);
-            }
-            Incoming::Joined { room } => self.joining.retain(|waiting| *waiting != room),
-            Incoming::Refused { id: None, code } if !self.joining.is_empty() => {
-                self.refused_join = Some(code.into_owned());
-            }
-            Incoming::Refused { code, id } => {
-                let what = if id.is_some() { "refused a message" } else { "refused a request" };
-                let detail = || format!("{}: the server {what}: {code}", who(self.shard, self.device));
-                self.shard.recorder.borrow_mut().event(self.shard.common.clock.elapsed(), "refused", detail);
-            }
-            Incoming::Foreign => book.foreign(),
+        }
+        if self.shard.cubicle(self.device).prove.get()
+            && let Some(seq) = self.hearing.pulse.prove(now)
+        {
+            self.send_beat(seq, scratch);
+            self.arm();
+        }
+        Ok(())
+    }
+
+    fn send_beat(&self, seq: u64, scratch: &mut Scratch) {
+        if self.hearing.pulse.is_message() {
+            Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Heartbeat { seq }, scratch);
+        } else {
+            Socket::ping(seq, scratch);
         }
     }
 
-    fn answered(&mut self, seq: u64) {
-        let now = self.shard.common.clock.now();
-        let Some(answer) = self.pulse.answered(seq) else { return };
-        self.shard.recorder.borrow_mut().heartbeat(answer.sent, now.since(answer.sent));
-        if answer.proves && self.shard.cubicle(self.device).prove.take() {
-            self.shard.book.borrow_mut().proven(self.device);
-            self.shard.count_down(&self.shard.unproven);
+    /// Sends what is due, as far as the peer takes it, and whatever else was written into the scratch.
+    fn write(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
+        let queue = &self.shard.cubicle(self.device).queue;
+        loop {
+            while self.socket.is_ready()
+                && !Socket::is_full(scratch)
+                && let Some(pending) = queue.borrow_mut().pop_front()
+            {
+                self.say(pending, scratch);
+            }
+            let taken = self.flush(cx, scratch)?;
+            self.blocked = !taken && !queue.borrow().is_empty();
+            if !taken || queue.borrow().is_empty() {
+                return Ok(());
+            }
         }
-        self.arm();
     }
 
-    /// Whether the socket takes another message.
-    fn ready(&mut self, cx: &mut Context<'_>) -> Result<bool, DropCause> {
-        match self.socket.poll_ready(cx) {
+    fn say(&self, pending: Pending, scratch: &mut Scratch) {
+        let common = &self.shard.common;
+        let Some(stream) = common.plan.topology.stream(pending.stream) else { return };
+        let now = common.clock.now();
+        let message = Outgoing::Message {
+            kind: frame_of(stream.kind),
+            id: pending.id,
+            from: &self.name,
+            to: &common.plan.topology.address_of(&stream),
+            content: common.series.contents.of(pending.id),
+            timestamp_ms: now.0 / 1_000_000,
+        };
+        Socket::say(&common.endpoint.codec, &message, scratch);
+        // What waited for the peer to read says nothing about the generator.
+        if !self.blocked {
+            self.shard.recorder.borrow_mut().lag(pending.due, now.since(pending.due));
+        }
+    }
+
+    /// Whether the peer took everything.
+    fn flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
+        match self.socket.poll_flush(cx, scratch) {
             Poll::Pending => Ok(false),
             Poll::Ready(result) => result.map(|()| true),
         }
-    }
-
-    fn say(&mut self, outgoing: &Outgoing<'_>) -> Result<(), DropCause> {
-        self.unflushed = true;
-        self.socket.send((self.shard.common.endpoint.codec.encode)(outgoing))
-    }
-
-    fn beat(&mut self, seq: u64) -> Result<(), DropCause> {
-        self.unflushed = true;
-        if self.pulse.is_message() { self.say(&Outgoing::Heartbeat { seq }) } else { self.socket.ping(seq) }
-    }
-
-    fn write(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
-        let shard = self.shard;
-        let common = &shard.common;
-        let mut blocked = false;
-        while !shard.cubicle(self.device).queue.borrow().is_empty() {
-            if !self.ready(cx)? {
-                blocked = true;
-                break;
-            }
-            let Some(pending) = shard.cubicle(self.device).queue.borrow_mut().pop_front() else { break };
-            let Some(stream) = common.plan.topology.stream(pending.stream) else { continue };
-            let book = shard.book.borrow();
-            let now = common.clock.now();
-            self.unflushed = true;
-            let message = (common.endpoint.codec.encode)(&Outgoing::Message {
-                kind: frame_of(stream.kind),
-                id: pending.id,
-                from: &self.name,
-                to: &common.plan.topology.address_of(&stream),
-                content: book.content(pending.id),
-                timestamp_ms: now.0 / 1_000_000,
-            });
-            drop(book);
-            self.socket.send(message)?;
-            // What waited for the peer to read says nothing about the generator.
-            if !self.blocked {
-                shard.recorder.borrow_mut().lag(pending.due, now.since(pending.due));
-            }
-        }
-        self.blocked = blocked;
-        Ok(())
-    }
-
-    fn flush(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
-        if self.unflushed
-            && let Poll::Ready(result) = self.socket.poll_flush(cx)
-        {
-            result?;
-            self.unflushed = false;
-        }
-        Ok(())
-    }
-}
-
-/// A device for people: its user, and its number when it is not the first.
-pub fn who(shard: &Shard, device: DeviceIx) -> String {
-    let topology = &shard.common.plan.topology;
-    let name = topology.user_name(topology.user_of(device));
-    match topology.device_number(device) {
-        0 => name,
-        number => format!("{name} device {number}"),
     }
 }

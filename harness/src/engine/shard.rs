@@ -20,7 +20,7 @@ use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
 use crate::scenario::{DeviceIx, Plan, Share, StreamIx};
 use crate::units::UnixNanos;
-use crate::wire::{Endpoint, MsgId};
+use crate::wire::{Endpoint, MsgId, Scratch};
 
 /// How long a shard waits at the end for its connections to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -98,6 +98,8 @@ pub(super) struct Shard {
     pub book: RefCell<Book>,
     pub recorder: RefCell<Recorder>,
     pub cubicles: Vec<Cubicle>,
+    /// Held by a connection only while it is at its turn.
+    pub scratch: RefCell<Scratch>,
     pub finishing: Cell<bool>,
     /// Devices whose first attempt to connect is still open.
     pub untried: Cell<u32>,
@@ -117,6 +119,7 @@ impl Shard {
             recorder: RefCell::new(Recorder::new(share.index)),
             cubicles: devices.clone().map(|_| Cubicle::default()).collect(),
             untried: Cell::new(devices.len() as u32),
+            scratch: RefCell::new(Scratch::new(common.clock.origin().0 ^ u64::from(share.index))),
             users,
             devices,
             common,
@@ -132,6 +135,11 @@ impl Shard {
 
     pub fn own_devices(&self) -> impl Iterator<Item = DeviceIx> {
         self.devices.clone().map(DeviceIx)
+    }
+
+    /// Notes that something happened.
+    pub fn event(&self, kind: &'static str, detail: impl FnOnce() -> String) {
+        self.recorder.borrow_mut().event(self.common.clock.elapsed(), kind, detail);
     }
 
     /// Counts one off `counter` and tells when it was the last.
@@ -246,3 +254,13 @@ trait OrChanged: Future<Output = ()> + Sized {
 }
 
 impl<F: Future<Output = ()>> OrChanged for F {}
+
+/// A device for people: its user, and its number when it is not the first.
+pub(super) fn who(shard: &Shard, device: DeviceIx) -> String {
+    let topology = &shard.common.plan.topology;
+    let name = topology.user_name(topology.user_of(device));
+    match topology.device_number(device) {
+        0 => name,
+        number => format!("{name} device {number}"),
+    }
+}

@@ -116,11 +116,6 @@ impl Book {
         Some(MsgId::encode(&token))
     }
 
-    /// The content that belongs to `id`.
-    pub fn content(&self, id: MsgId) -> &str {
-        self.series.contents.of(id)
-    }
-
     /// An acknowledgement reached `user`. A repeated one is nothing new, one of a message never sent is unexpected.
     pub fn acknowledged(&mut self, user: UserIx, id: Option<MsgId>, now: UnixNanos) -> Option<Measured> {
         let Some(token) = self.own_token(id, now) else {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Uri};
+use http::{HeaderName, HeaderValue, Uri};
 
 use super::file::{
     ArrivalsName, GeneratorFile, HeartbeatFile, HeartbeatName, PhasesFile, PopulationFile, ProtocolName, ReconnectFile,

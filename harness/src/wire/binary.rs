@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use tokio_tungstenite::tungstenite::Message;
-
 use super::codec::Codec;
 use super::frame::{Incoming, MessageKind, Outgoing};
+use super::framing::Kind;
 use super::id::MsgId;
 
-pub const CODEC: Codec = Codec { name: "binary", subprotocol: Some("uproar.binary.v1"), encode, decode };
+pub const CODEC: Codec =
+    Codec { name: "binary", subprotocol: Some("uproar.binary.v1"), kind: Kind::Binary, encode, decode };
 
 const CHAT: u8 = 1;
 const GROUP: u8 = 2;
@@ -20,11 +20,9 @@ const JOIN: u8 = 7;
 const JOINED: u8 = 8;
 const ERROR: u8 = 11;
 
-fn encode(frame: &Outgoing<'_>) -> Message {
-    let mut out = Vec::new();
+fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
     match *frame {
         Outgoing::Message { kind, id, from, to, content, timestamp_ms } => {
-            out.reserve(27 + from.len() + to.len() + content.len());
             out.push(match kind {
                 MessageKind::Chat => CHAT,
                 MessageKind::Group => GROUP,
@@ -32,8 +30,8 @@ fn encode(frame: &Outgoing<'_>) -> Message {
             });
             out.extend_from_slice(id.as_bytes());
             out.extend_from_slice(&timestamp_ms.to_be_bytes());
-            push_short(&mut out, from);
-            push_short(&mut out, to);
+            push_short(out, from);
+            push_short(out, to);
             out.extend_from_slice(content.as_bytes());
         }
         Outgoing::Heartbeat { seq } => {
@@ -45,7 +43,6 @@ fn encode(frame: &Outgoing<'_>) -> Message {
             out.extend_from_slice(room.as_bytes());
         }
     }
-    Message::binary(out)
 }
 
 /// Names are made by us and far shorter than 255 bytes.

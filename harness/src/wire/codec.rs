@@ -1,9 +1,8 @@
 //! A protocol's two directions, and the list of protocols. To add one: a file beside this one, golden frames under
 //! `tests/golden/<name>/`, a line in [`PROTOCOLS`].
 
-use tokio_tungstenite::tungstenite::Message;
-
 use super::frame::{Incoming, Outgoing};
+use super::framing::Kind;
 use super::{binary, json};
 
 /// Reads the payload of one frame, whatever its opcode, and calls back once for each thing said in it. Never panics.
@@ -15,7 +14,10 @@ pub struct Codec {
     pub name: &'static str,
     /// Asked for in `Sec-WebSocket-Protocol`.
     pub subprotocol: Option<&'static str>,
-    pub encode: fn(&Outgoing<'_>) -> Message,
+    /// What its frames are sent as.
+    pub kind: Kind,
+    /// Appends the payload of one frame.
+    pub encode: fn(&Outgoing<'_>, &mut Vec<u8>),
     pub decode: Decode,
 }
 
@@ -55,7 +57,8 @@ mod tests {
                 timestamp_ms: 5,
             };
             for codec in PROTOCOLS {
-                let bytes = (codec.encode)(&frame).into_data();
+                let mut bytes = Vec::new();
+                (codec.encode)(&frame, &mut bytes);
                 let expected = Incoming::Message { id: Some(id), content: Cow::Borrowed(content) };
                 assert_eq!(decoded(&codec, &bytes), [format!("{expected:?}")], "{}", codec.name);
             }

@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout_at;
 use tokio_rustls::TlsConnector;
-use tokio_tungstenite::client_async_with_config;
-use tokio_tungstenite::tungstenite::Error as WsError;
-use tokio_tungstenite::tungstenite::http::header::RETRY_AFTER;
 
 use super::endpoint::{Endpoint, Identity};
 use super::failure::ConnectError;
-use super::socket::{self, Socket};
+use super::socket::Socket;
 use super::transport::Transport;
+use super::upgrade::upgrade;
 
 /// How long the steps of opening took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +37,7 @@ pub async fn open(
     let stream = timeout_at(until, tcp(address, source)).await.map_err(|_| late("opening TCP"))??;
     let tcp_done = Instant::now();
 
-    let (transport, tls) = match &endpoint.tls {
+    let (mut transport, tls) = match &endpoint.tls {
         None => (Transport::Plain(stream), None),
         Some((config, name)) => {
             let handshake = TlsConnector::from(config.clone()).connect(name.clone(), stream);
@@ -52,16 +50,14 @@ pub async fn open(
     };
 
     let upgrade_begin = Instant::now();
-    let request = endpoint.request(identity).map_err(|source| ConnectError::Handshake { address, source })?;
-    let config = socket::config(endpoint.max_frame_bytes);
-    let upgrade = client_async_with_config(request, transport, Some(config));
-    let (stream, _) = timeout_at(until, upgrade)
+    let answer = upgrade(&mut transport, endpoint.request(identity), endpoint.codec.subprotocol);
+    let early = timeout_at(until, answer)
         .await
         .map_err(|_| late("upgrading to WebSocket"))?
-        .map_err(|e| refusal(address, e))?;
+        .map_err(|source| ConnectError::Upgrade { address, source })?;
     let done = Instant::now();
     let times = OpenTimes { tcp: tcp_done - begin, tls, upgrade: done - upgrade_begin, whole: done - begin };
-    Ok((Socket::new(stream), times))
+    Ok((Socket::new(transport, endpoint.max_frame_bytes, early), times))
 }
 
 async fn tcp(address: SocketAddr, source: Option<IpAddr>) -> Result<TcpStream, ConnectError> {
@@ -74,15 +70,4 @@ async fn tcp(address: SocketAddr, source: Option<IpAddr>) -> Result<TcpStream, C
     let stream = socket.connect(address).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
-}
-
-fn refusal(address: SocketAddr, error: WsError) -> ConnectError {
-    match error {
-        WsError::Http(response) => ConnectError::Status {
-            address,
-            status: response.status().as_u16(),
-            retry_after: response.headers().get(RETRY_AFTER).and_then(|v| v.to_str().ok()).map(str::to_owned),
-        },
-        error => ConnectError::Handshake { address, source: Box::new(error) },
-    }
 }

@@ -1,18 +1,16 @@
 //! Where connections go and how a device introduces itself, worked out once before the first one is opened.
 
+use std::fmt::Write;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::handshake::client::Request;
-use tokio_tungstenite::tungstenite::http::header::SEC_WEBSOCKET_PROTOCOL;
-use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Uri};
 
 use super::codec::Codec;
 
@@ -56,7 +54,8 @@ pub struct Endpoint {
     pub max_frame_bytes: usize,
     pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     source_ips: Vec<IpAddr>,
-    url: String,
+    authority: String,
+    path: String,
     headers: Vec<(String, String)>,
     query: Vec<(String, String)>,
 }
@@ -79,7 +78,7 @@ impl Endpoint {
         let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
         let address = resolve(&host, port, config.connect_timeout, config.source_ips).await?;
         let tls = if encrypted {
-            let name = ServerName::try_from(host).map_err(|error| wrong_url(&error.to_string()))?;
+            let name = ServerName::try_from(host.clone()).map_err(|error| wrong_url(&error.to_string()))?;
             Some((Arc::new(client_config(config.ca_file)?), name))
         } else {
             None
@@ -91,7 +90,8 @@ impl Endpoint {
             max_frame_bytes: config.max_frame_bytes,
             tls,
             source_ips: config.source_ips.iter().copied().filter(|ip| ip.is_ipv4() == address.is_ipv4()).collect(),
-            url: config.url.to_owned(),
+            authority: uri.authority().map_or_else(|| host.clone(), |authority| authority.as_str().to_owned()),
+            path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             headers: config.headers.to_vec(),
             query: config.query.to_vec(),
         })
@@ -103,28 +103,34 @@ impl Endpoint {
         (count > 0).then(|| self.source_ips[nth as usize % count])
     }
 
-    /// The upgrade request of one device.
-    pub(super) fn request(
-        &self,
-        identity: Identity<'_>,
-    ) -> Result<Request, Box<tokio_tungstenite::tungstenite::Error>> {
-        let mut url = self.url.clone();
-        for (key, value) in &self.query {
-            url.push(if url.contains('?') { '&' } else { '?' });
-            url.push_str(&percent_encoded(key));
-            url.push('=');
-            url.push_str(&percent_encoded(&fill(value, identity)));
+    /// The upgrade request of one device, up to its key.
+    pub(super) fn request(&self, identity: Identity<'_>) -> String {
+        let mut request = format!("GET {}", self.path);
+        for (i, (key, value)) in self.query.iter().enumerate() {
+            request.push(if i == 0 && !self.path.contains('?') { '?' } else { '&' });
+            request.push_str(&percent_encoded(key));
+            request.push('=');
+            request.push_str(&percent_encoded(&fill(value, identity)));
         }
-        let mut request = url.into_client_request()?;
+        request.push_str(" HTTP/1.1\r\n");
+        let own = [
+            ("Host", Some(self.authority.as_str())),
+            ("Upgrade", Some("websocket")),
+            ("Connection", Some("Upgrade")),
+            ("Sec-WebSocket-Version", Some("13")),
+            ("Sec-WebSocket-Protocol", self.codec.subprotocol),
+        ];
+        for (name, value) in own {
+            let replaced = self.headers.iter().any(|(theirs, _)| theirs.eq_ignore_ascii_case(name));
+            if let Some(value) = value.filter(|_| !replaced) {
+                // Writing to a string cannot fail.
+                let _ = write!(request, "{name}: {value}\r\n");
+            }
+        }
         for (name, value) in &self.headers {
-            let name: HeaderName = name.parse().map_err(|error| Box::new(<_>::from(error)))?;
-            let value: HeaderValue = fill(value, identity).parse().map_err(|error| Box::new(<_>::from(error)))?;
-            request.headers_mut().insert(name, value);
+            let _ = write!(request, "{name}: {}\r\n", fill(value, identity));
         }
-        if let Some(protocol) = self.codec.subprotocol {
-            request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
-        }
-        Ok(request)
+        request
     }
 }
 

@@ -5,8 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio_tungstenite::tungstenite::Error as WsError;
-use tokio_tungstenite::tungstenite::error::ProtocolError;
+use super::upgrade::UpgradeError;
 
 /// Kinds of failure to connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,10 +71,8 @@ pub enum ConnectError {
     Source { address: std::net::IpAddr, source: io::Error },
     #[error("TLS handshake with {address} failed: {source}")]
     Tls { address: SocketAddr, source: io::Error },
-    #[error("{address} answered the WebSocket upgrade with HTTP status {status}")]
-    Status { address: SocketAddr, status: u16, retry_after: Option<String> },
-    #[error("{address} does not speak WebSocket: {source}")]
-    Handshake { address: SocketAddr, source: Box<WsError> },
+    #[error("{address} did not upgrade to WebSocket: {source}")]
+    Upgrade { address: SocketAddr, source: UpgradeError },
     #[error("{address} did not confirm the groups asked for: {why}")]
     Join { address: SocketAddr, why: String },
     #[error("no answer from {address} within {after:?}, while {stage}")]
@@ -87,10 +84,10 @@ impl ConnectError {
         match self {
             Self::Tcp { source, .. } | Self::Source { source, .. } => FailureKind::of_io(source),
             Self::Tls { .. } => FailureKind::Tls,
-            Self::Status { status, .. } => FailureKind::Status(*status),
-            Self::Handshake { source, .. } => match &**source {
-                WsError::Io(error) => FailureKind::of_io(error),
-                WsError::Protocol(ProtocolError::HandshakeIncomplete) => FailureKind::Reset,
+            Self::Upgrade { source, .. } => match source {
+                UpgradeError::Status { status, .. } => FailureKind::Status(*status),
+                UpgradeError::Io(error) => FailureKind::of_io(error),
+                UpgradeError::Incomplete => FailureKind::Reset,
                 _ => FailureKind::Handshake,
             },
             Self::Join { .. } => FailureKind::Join,
@@ -128,22 +125,14 @@ impl DropCause {
             Some(code) => Self::Code(code),
         }
     }
-}
 
-impl From<&WsError> for DropCause {
-    fn from(error: &WsError) -> Self {
-        match error {
-            WsError::ConnectionClosed | WsError::AlreadyClosed => Self::Clean,
-            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::NoClose,
-            WsError::Io(error) => match error.kind() {
-                io::ErrorKind::UnexpectedEof => Self::NoClose,
-                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
-                    Self::Reset
-                }
-                _ => Self::Other,
-            },
-            WsError::Capacity(_) => Self::TooLarge,
-            WsError::Protocol(_) | WsError::Utf8(_) | WsError::AttackAttempt => Self::Protocol,
+    pub fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            // TLS without its own goodbye.
+            io::ErrorKind::UnexpectedEof => Self::NoClose,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+                Self::Reset
+            }
             _ => Self::Other,
         }
     }

@@ -1,62 +1,61 @@
 //! JSON in text frames, as docs/protocol.md shows it. Takes only the fields it needs; what a server adds is ignored.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tokio_tungstenite::tungstenite::Message;
 
 use super::codec::Codec;
 use super::frame::{Incoming, MessageKind, Outgoing};
+use super::framing::Kind;
 use super::id::MsgId;
 
-pub const CODEC: Codec = Codec { name: "json", subprotocol: None, encode, decode };
+pub const CODEC: Codec = Codec { name: "json", subprotocol: None, kind: Kind::Text, encode, decode };
 
-/// Room for everything around names and content.
-const ENVELOPE_BYTES: usize = 160;
-
-fn encode(frame: &Outgoing<'_>) -> Message {
-    let text = match *frame {
+fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
+    match *frame {
         Outgoing::Message { kind, id, from, to, content, timestamp_ms } => {
-            let kind = match kind {
-                MessageKind::Chat => "chat",
-                MessageKind::Group => "group",
-                MessageKind::System => "system",
-            };
-            let mut buffer = [0; 36];
-            let mut text = String::with_capacity(ENVELOPE_BYTES + from.len() + to.len() + content.len());
-            text.push_str("{\"type\":\"");
-            text.push_str(kind);
-            text.push_str("\",\"msgId\":\"");
-            text.push_str(id.text(&mut buffer));
-            for (key, value) in [("\",\"from\":", from), (",\"to\":", to), (",\"content\":", content)] {
-                text.push_str(key);
-                push_quoted(&mut text, value);
-            }
-            text.push_str(",\"timestamp\":");
-            text.push_str(&timestamp_ms.to_string());
-            text.push('}');
-            text
+            out.extend_from_slice(match kind {
+                MessageKind::Chat => b"{\"type\":\"chat\",\"msgId\":\"",
+                MessageKind::Group => b"{\"type\":\"group\",\"msgId\":\"",
+                MessageKind::System => b"{\"type\":\"system\",\"msgId\":\"",
+            });
+            out.extend_from_slice(id.text(&mut [0; 36]).as_bytes());
+            out.extend_from_slice(b"\",\"from\":");
+            push_quoted(out, from);
+            out.extend_from_slice(b",\"to\":");
+            push_quoted(out, to);
+            out.extend_from_slice(b",\"content\":");
+            push_quoted(out, content);
+            out.extend_from_slice(b",\"timestamp\":");
+            push_number(out, timestamp_ms);
         }
-        Outgoing::Heartbeat { seq } => format!("{{\"type\":\"ping\",\"seq\":{seq}}}"),
+        Outgoing::Heartbeat { seq } => {
+            out.extend_from_slice(b"{\"type\":\"ping\",\"seq\":");
+            push_number(out, seq);
+        }
         Outgoing::Join { room } => {
-            let mut text = "{\"type\":\"join\",\"room\":".to_owned();
-            push_quoted(&mut text, room);
-            text.push('}');
-            text
+            out.extend_from_slice(b"{\"type\":\"join\",\"room\":");
+            push_quoted(out, room);
         }
-    };
-    Message::text(text)
+    }
+    out.push(b'}');
 }
 
-fn push_quoted(text: &mut String, value: &str) {
+/// Writing to a vector cannot fail.
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    let _ = write!(out, "{number}");
+}
+
+fn push_quoted(out: &mut Vec<u8>, value: &str) {
     let plain = value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
     if plain {
-        text.push('"');
-        text.push_str(value);
-        text.push('"');
+        out.push(b'"');
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'"');
     } else {
-        text.push_str(&Value::from(value).to_string());
+        let _ = serde_json::to_writer(out, value);
     }
 }
 
