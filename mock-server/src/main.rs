@@ -41,6 +41,11 @@ async fn run(args: Args) -> io::Result<()> {
     // Before the line that says it is ready: whoever reads it may send a signal at once.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    if let Some(path) = &args.truth {
+        // Better now than after hours of work.
+        NamedTempFile::new_in(folder_of(path))
+            .map_err(|e| io::Error::new(e.kind(), format!("{} could not be written: {e}", path.display())))?;
+    }
     let config = Config { listen: args.listen, faults: args.faults };
     let server = Server::start(config)
         .await
@@ -64,10 +69,13 @@ fn say_ready(addr: SocketAddr) -> io::Result<()> {
     stdout.flush()
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes beside the target and renames, so that no reader sees half a file.
 fn write_truth(path: &Path, truth: &Truth) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder)?;
+    let mut file = NamedTempFile::new_in(folder_of(path))?;
     serde_json::to_writer_pretty(&mut file, truth)?;
     file.write_all(b"\n")?;
     file.persist(path).map(drop).map_err(|e| e.error)

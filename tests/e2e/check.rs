@@ -96,8 +96,41 @@ fn more_connections_than_open_files_are_refused_with_both_numbers() {
     let server = MockServer::healthy();
     let result = Run::scenario(&Scenario { users: 9_000_000, ..Scenario::against(server.url()) }).run();
     result.check_eq(result.exit_code, 4, "exit code");
-    result.check(result.stderr.contains("9000064 open files are needed"), "the message names what is needed");
+    result.check(result.stderr.contains("9000072 open files are needed"), "the message names what is needed");
     result.check_eq(server.stop().count("accepted"), 0, "connections before the refusal");
+}
+
+#[test]
+fn messages_that_the_server_refuses_are_counted_and_named() {
+    let _alone = alone();
+    let server = MockServer::healthy();
+    let scenario = Scenario { groups: vec![(2, 4)], mix: (0, 1, 0), ..Scenario::against(server.url()) };
+    let result = Run::scenario(&scenario).set("population.join_on_connect", "false").run();
+    result.check_exit(3, "inconclusive");
+    let (dispatched, refused) = (result.count("messages.dispatched"), result.count("messages.refused"));
+    result.check(dispatched > 0, "messages were sent");
+    result.check_eq(refused, dispatched, "all were refused");
+    result.check_eq(result.summary()["connections"]["causes"]["refuse:not_a_member"].as_u64(), Some(refused), "cause");
+    result.check(result.reasons().contains("not a single delivery"), "a reason says that nothing arrived");
+}
+
+#[test]
+fn two_runs_that_choose_one_folder_do_not_mix() {
+    let _alone = alone();
+    let server = MockServer::healthy();
+    let (folder, path) = file_with(&Scenario { hold: "1s", ..Scenario::against(server.url()) }.to_string());
+    let out = folder.path().join("out");
+    let run =
+        |seed: &str| uproar(&["run", &path, "--quiet", "--seed", seed, "--out", out.to_str().expect("UTF-8")]).code;
+    let codes = std::thread::scope(|scope| {
+        let both = ["1", "2"].map(|seed| scope.spawn(move || run(seed)));
+        both.map(|one| one.join().expect("it ends"))
+    });
+    let winner = 1 + codes.iter().position(|code| *code == 0).expect("one run has the folder");
+    assert!(codes.contains(&2), "the other one is refused: {codes:?}");
+    let snapshot = fs::read_to_string(out.join("snapshot.json")).expect("a snapshot");
+    let snapshot: serde_json::Value = serde_json::from_str(&snapshot).expect("JSON");
+    assert_eq!(snapshot["seed"], winner, "the folder tells of the run that has it");
 }
 
 #[test]

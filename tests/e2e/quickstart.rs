@@ -10,7 +10,9 @@ const SCENARIO: &str = "scenarios/quickstart.toml";
 #[test]
 fn quickstart_passes_and_loses_nothing() {
     let _alone = alone();
-    let result = Run::file(repository().join(SCENARIO)).run();
+    let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
+    let command = readme.lines().find(|line| line.starts_with("cargo run")).expect("the README's first command");
+    let result = Run::typed(command).run();
     result.check_exit(0, "pass");
     result.check_eq(result.count("deliveries.lost"), 0, "lost");
     result.check_eq(result.count("deliveries.lost_unacked"), 0, "lost without acknowledgement");

@@ -1,6 +1,7 @@
 //! What the README shows is what happens.
 
 use std::fs;
+use std::process::Command;
 
 use uproar_tests::{Run, alone, repository};
 
@@ -8,20 +9,13 @@ fn readme() -> String {
     fs::read_to_string(repository().join("README.md")).expect("the README")
 }
 
-/// The README's example of a lossy server: its command, run with the built program, ends as it says.
+/// The README's example of a lossy server ends as it says.
 #[test]
 fn the_lossy_example_fails_with_the_losses_it_injected() {
     let _alone = alone();
     let readme = readme();
     let command = readme.lines().find(|line| line.contains("target.faults=")).expect("the example's command");
-    assert_eq!(
-        command,
-        "cargo run --release -- run scenarios/quickstart.toml --set phases.hold=5s --set 'target.faults=[\"drop:every=200\"]'"
-    );
-    let result = Run::file(repository().join("scenarios/quickstart.toml"))
-        .set("phases.hold", "5s")
-        .set("target.faults", "[\"drop:every=200\"]")
-        .run();
+    let result = Run::typed(command).run();
     result.check_exit(1, "fail");
     result.assert_identities();
     let lost = result.count("deliveries.lost");
@@ -50,4 +44,14 @@ fn every_page_and_file_that_the_readme_names_exists() {
         links += 1;
     }
     assert!(links > 5);
+}
+
+#[test]
+fn a_scenario_of_ones_own_is_checked_as_the_readme_says() {
+    let _alone = alone();
+    let readme = readme();
+    let line = readme.lines().find(|line| line.ends_with("check my-scenario.toml")).expect("the command");
+    let line = line.replace("my-scenario.toml", "scenarios/quickstart.toml");
+    let status = Command::new("sh").args(["-c", &line]).current_dir(repository()).status().expect("a shell");
+    assert!(status.success(), "{line}: {status}");
 }

@@ -14,6 +14,7 @@ fn start(server: &MockServer) -> Running {
         arrivals: "constant",
         hold: "6s",
         drain: "2s",
+        deadline: "2s",
         heartbeat: "ping",
         thresholds: vec!["deliveries.lost == 0"],
         ..Scenario::against(server.url())

@@ -1,5 +1,6 @@
 //! `uproar run` as a process, bounded in time.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -11,17 +12,21 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::RunResult;
-use crate::binaries::program;
+use crate::binaries::{program, repository};
 use crate::process::Process;
 
 /// A run that takes longer than this hangs, unless it says otherwise.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Likewise, of one that may have to be built first.
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
+
 /// A run to be started.
 #[derive(Debug)]
 pub struct Run {
     folder: TempDir,
-    scenario: PathBuf,
+    /// What runs a scenario, up to the options that a test adds.
+    command: Command,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
@@ -33,16 +38,25 @@ impl Run {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let scenario = folder.path().join("scenario.toml");
         fs::write(&scenario, text.to_string()).expect("a temporary folder can be written");
-        Self::new(folder, scenario)
+        let mut command = Command::new(program("uproar"));
+        command.arg("run").arg(scenario);
+        Self::new(folder, command)
     }
 
-    /// Of a scenario file.
-    pub fn file(scenario: impl Into<PathBuf>) -> Self {
-        Self::new(tempfile::tempdir().expect("a temporary folder"), scenario.into())
+    /// By a line for the shell, as a user types it in the root of the repository.
+    pub fn typed(line: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec {line} \"$@\""), "sh"]).current_dir(repository());
+        // What the cargo of this test says of itself would make an inner one build some dependencies anew.
+        let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(own)) {
+            command.env_remove(name);
+        }
+        Self::new(tempfile::tempdir().expect("a temporary folder"), command).limit(BUILD_LIMIT)
     }
 
-    fn new(folder: TempDir, scenario: PathBuf) -> Self {
-        Self { folder, scenario, arguments: Vec::new(), environment: Vec::new(), limit: LIMIT }
+    fn new(folder: TempDir, command: Command) -> Self {
+        Self { folder, command, arguments: Vec::new(), environment: Vec::new(), limit: LIMIT }
     }
 
     /// Overrides a key of the scenario.
@@ -73,8 +87,8 @@ impl Run {
 
     pub fn start(self) -> Running {
         let out = self.folder.path().join("out");
-        let mut command = Command::new(program("uproar"));
-        command.arg("run").arg(&self.scenario).arg("--out").arg(&out).args(&self.arguments);
+        let mut command = self.command;
+        command.arg("--out").arg(&out).args(&self.arguments);
         command.envs(self.environment);
         let process = Process::start(&mut command);
         Running { process, folder: self.folder, out, started: Instant::now(), limit: self.limit }
@@ -122,6 +136,13 @@ impl Running {
         if let Some(status) = self.process.wait(Duration::ZERO) {
             panic!("the run ended before {after:?} with {status}; {}", self.outputs());
         }
+    }
+
+    /// Lets the generator stand still for a while.
+    pub fn freeze(&self, time: Duration) {
+        self.process.signal(Signal::STOP);
+        thread::sleep(time);
+        self.process.signal(Signal::CONT);
     }
 
     /// Presses Ctrl-C.

@@ -65,8 +65,11 @@ fn check(args: &ScenarioArgs) -> Result<Exit, AppError> {
 
 fn schema() -> Result<Exit, AppError> {
     let text = serde_json::to_string_pretty(&scenario::schema()).map_err(|error| AppError::Output(error.into()))?;
-    writeln!(io::stdout(), "{text}").map_err(AppError::Output)?;
-    Ok(Exit::Pass)
+    match writeln!(io::stdout(), "{text}") {
+        // Whoever reads only the beginning has what they want.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(AppError::Output(error)),
+        _ => Ok(Exit::Pass),
+    }
 }
 
 /// Prints for people. Whoever closed standard output does not want to hear it, so an error is none.

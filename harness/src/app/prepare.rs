@@ -36,7 +36,7 @@ impl Prepared {
             match Threshold::parse(expression) {
                 Ok(threshold) => thresholds.push(threshold),
                 Err(error) => {
-                    let message = format!("threshold '{expression}' {error}");
+                    let message = format!("the threshold '{expression}' {error}");
                     loaded.problems.push(match loaded.origins.of(&format!("thresholds[{i}]")) {
                         Some(origin) => Problem::at(origin.clone(), message),
                         None => Problem::nowhere(message),
@@ -57,16 +57,16 @@ impl Prepared {
         let plan = &self.plan;
         let embedded = matches!(plan.target.place, Place::Embedded { .. });
         let addresses = plan.target.source_ips.len().max(1) as u64;
-        limits::check(plan.topology.device_count().into(), addresses, embedded)?;
+        limits::check(plan.topology.device_count().into(), addresses, plan.generator.shards.into(), embedded)?;
         let server = match &plan.target.place {
             Place::Embedded { faults } => Some(Embedded::start(faults.clone()).map_err(AppError::Embedded)?),
             Place::Url(_) => None,
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(AppError::Runtime)?;
         let endpoint = runtime.block_on(async {
-            let endpoint = Endpoint::prepare(endpoint_config(plan, server.as_ref())).await?;
-            try_once(plan, &endpoint).await?;
-            Ok::<_, AppError>(endpoint)
+            let deadline = Instant::now() + plan.target.connect_timeout;
+            let endpoints = Endpoint::prepare(endpoint_config(plan, server.as_ref())).await?;
+            first_that_answers(plan, endpoints, deadline).await
         })?;
         Ok(Target { runtime, endpoint, server })
     }
@@ -109,11 +109,22 @@ fn endpoint_config<'a>(plan: &'a Plan, server: Option<&'a Embedded>) -> Endpoint
     }
 }
 
+/// A name may have several addresses, of which only some are served.
+async fn first_that_answers(plan: &Plan, endpoints: Vec<Endpoint>, deadline: Instant) -> Result<Endpoint, AppError> {
+    let mut failure = None;
+    for endpoint in endpoints {
+        match try_once(plan, &endpoint, deadline).await {
+            Ok(()) => return Ok(endpoint),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.map_or_else(|| AppError::Runtime(std::io::ErrorKind::AddrNotAvailable.into()), AppError::Unreachable))
+}
+
 /// Opens and closes the first user's connection. A server that says it is busy is there all the same.
-async fn try_once(plan: &Plan, endpoint: &Endpoint) -> Result<(), ConnectError> {
+async fn try_once(plan: &Plan, endpoint: &Endpoint, deadline: Instant) -> Result<(), ConnectError> {
     let name = plan.topology.user_name(UserIx(0));
     let identity = Identity { user: &name, device: 0 };
-    let deadline = Instant::now() + plan.target.connect_timeout;
     match wire::open(endpoint, identity, endpoint.source_ip(0), deadline).await {
         Ok((socket, _)) => {
             let _ = tokio::time::timeout_at(deadline.into(), socket.close()).await;

@@ -15,14 +15,30 @@ pub struct Results {
 }
 
 impl Results {
-    /// Makes the folder; one that already holds a run is left alone.
-    pub fn create(wanted: Option<&Path>, scenario: &str) -> Result<Self, AppError> {
+    /// Decides on the folder; one that already holds a run is left alone.
+    pub fn choose(wanted: Option<&Path>, scenario: &str) -> Result<Self, AppError> {
         let directory = wanted.map_or_else(|| Path::new("results").join(default_name(scenario)), Path::to_owned);
         if directory.join("snapshot.json").exists() || directory.join("summary.json").exists() {
             return Err(AppError::Occupied { path: directory });
         }
-        fs::create_dir_all(&directory).map_err(|source| AppError::Results { path: directory.clone(), source })?;
         Ok(Self { directory })
+    }
+
+    /// Makes the folder with `snapshot.json` in it. Of two runs that choose the same folder at once, one gets it.
+    pub fn create(&self, snapshot: &Value) -> Result<(), AppError> {
+        fs::create_dir_all(&self.directory).map_err(|source| self.failed(source))?;
+        match File::create_new(self.directory.join("snapshot.json")) {
+            Ok(file) => write_json(file, snapshot).map_err(|source| self.failed(source)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(AppError::Occupied { path: self.directory.clone() })
+            }
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// That something in the folder could not be written.
+    pub fn failed(&self, source: io::Error) -> AppError {
+        AppError::Results { path: self.directory.clone(), source }
     }
 
     pub fn directory(&self) -> &Path {
@@ -38,11 +54,18 @@ impl Results {
 
 fn write_whole(path: &Path, value: &Value) -> io::Result<()> {
     let draft = path.with_extension("json.part");
-    let mut file = File::create(&draft)?;
+    let written = File::create(&draft).and_then(|file| write_json(file, value)).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // Half a file helps nobody.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn write_json(mut file: File, value: &Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut file, value)?;
     file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(draft, path)
+    file.sync_all()
 }
 
 /// `<UTC time>-<name>`, the name without what a file system might refuse.

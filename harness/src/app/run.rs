@@ -14,34 +14,34 @@ use crate::report;
 use crate::scenario::dice::{self, Use};
 use crate::sinks::{Sinks, Terminal};
 use crate::sources::{host, own_process};
-use crate::verdict::{self, Outcome};
+use crate::verdict;
 
 pub fn run(args: &RunArgs) -> Result<Exit, AppError> {
     let prepared = Prepared::load(&args.scenario)?;
-    let results = Results::create(args.out.as_deref(), &prepared.plan.name)?;
+    let results = Results::choose(args.out.as_deref(), &prepared.plan.name)?;
     if !args.quiet {
         say(&format!("{}results      {}\n\n", prepared.plan.explain(), results.directory().display()));
     }
     let target = prepared.preflight()?;
     let clock = RunClock::start();
-    results.write("snapshot.json", &snapshot(&prepared, &target, clock))?;
+    results.create(&snapshot(&prepared, &target, clock))?;
 
     let terminal = (!args.quiet).then(Terminal::new);
-    let sinks = Sinks::open(results.directory(), terminal);
-    let mut sinks = sinks.map_err(|source| AppError::Results { path: results.directory().to_owned(), source })?;
+    let mut sinks = Sinks::open(results.directory(), terminal).map_err(|source| results.failed(source))?;
     let (report, server) = conduct(&prepared, target, clock, &mut |snapshot| sinks.snapshot(snapshot))?;
-    if let Some(server) = server {
-        results.write("truth.json", &serde_json::to_value(server.stop()).unwrap_or_default())?;
-    }
 
-    let incomplete = sinks.finish();
-    let mut verdict = verdict::judge(&report, &prepared.thresholds);
-    if !incomplete.is_empty() {
-        verdict.outcome = Outcome::Inconclusive;
-        verdict.reasons.extend(incomplete);
+    let mut incomplete = sinks.finish();
+    if let Some(server) = server {
+        let truth = serde_json::to_value(server.stop()).unwrap_or_default();
+        incomplete.extend(results.write("truth.json", &truth).err().map(|error| error.to_string()));
+    }
+    let mut verdict = verdict::judge(&report, &prepared.thresholds, incomplete);
+    let written = results.write("summary.json", &report::summary(&report, &verdict));
+    if let Err(error) = &written {
+        verdict.cannot_keep(error.to_string());
     }
     say(&format!("\n{}", report::table(&report, &verdict)));
-    results.write("summary.json", &report::summary(&report, &verdict))?;
+    written?;
     say(&format!("results: {}\n", results.directory().display()));
     Ok(verdict.outcome.into())
 }

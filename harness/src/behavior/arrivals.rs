@@ -8,11 +8,18 @@ use super::BEHAVIORS;
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{Plan, RoomKind, Schedule, StreamIx, Topology, UserIx};
 
-/// One message to send.
+/// One message of the run's schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrival {
     /// From the start of traffic.
     pub due: Duration,
+    /// `None` when another shard's user sends it: it is passed over one by one, so that the caller can take turns.
+    pub own: Option<Own>,
+}
+
+/// A message that one of the shard's own users sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Own {
     pub stream: StreamIx,
     pub sender: UserIx,
 }
@@ -51,16 +58,13 @@ impl Iterator for Arrivals<'_> {
     type Item = Arrival;
 
     fn next(&mut self) -> Option<Arrival> {
-        loop {
-            let due = self.schedule.next()?;
-            let kind = self.kind(due.index);
-            let behavior = BEHAVIORS.iter().find(|behavior| behavior.kind == kind)?;
-            let stream = (behavior.pick)(self.topology, dice::roll(self.seed, Use::Stream, due.index))?;
-            let sender = self.topology.stream(stream)?.sender;
-            if self.users.contains(&sender.0) {
-                return Some(Arrival { due: due.after, stream, sender });
-            }
-        }
+        let due = self.schedule.next()?;
+        let kind = self.kind(due.index);
+        let behavior = BEHAVIORS.iter().find(|behavior| behavior.kind == kind)?;
+        let stream = (behavior.pick)(self.topology, dice::roll(self.seed, Use::Stream, due.index))?;
+        let sender = self.topology.stream(stream)?.sender;
+        let own = self.users.contains(&sender.0).then_some(Own { stream, sender });
+        Some(Arrival { due: due.after, own })
     }
 }
 
@@ -88,6 +92,7 @@ mod tests {
             let whole: Vec<Arrival> = Arrivals::new(&plan, 0..plan.topology.user_count()).collect();
             let mut parts: Vec<Arrival> = (0..count)
                 .flat_map(|index| Arrivals::new(&plan, Share { index, count }.of(plan.topology.user_count())))
+                .filter(|arrival| arrival.own.is_some())
                 .collect();
             parts.sort_by_key(|arrival| arrival.due);
             prop_assert_eq!(&whole, &parts);
@@ -107,7 +112,8 @@ mod tests {
         let plan = plan(3, 20, &["traffic.rate=5000".to_owned()]);
         let mut counts = [0_u32; 3];
         for arrival in Arrivals::new(&plan, 0..21) {
-            counts[plan.topology.stream(arrival.stream).unwrap().kind.index()] += 1;
+            let own = arrival.own.expect("all users are ours");
+            counts[plan.topology.stream(own.stream).unwrap().kind.index()] += 1;
         }
         let sum = f64::from(counts.iter().sum::<u32>());
         for (count, share) in counts.into_iter().zip([0.65, 0.30, 0.05]) {

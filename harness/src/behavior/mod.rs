@@ -7,7 +7,7 @@ mod group;
 pub mod reconnect;
 mod system;
 
-pub use arrivals::{Arrival, Arrivals};
+pub use arrivals::{Arrival, Arrivals, Own};
 
 use crate::scenario::{RoomKind, StreamIx, Topology};
 use crate::wire::MessageKind;

@@ -5,7 +5,10 @@ use std::time::Duration;
 use crate::scenario::Reconnect;
 use crate::scenario::dice::{self, Use};
 
-/// How long to wait before the `attempt`th try (from 0) since the connection was up; `None`: not at all. `chance`
+/// A connection that stood for less than this does not count as a return: the waits go on growing.
+pub const STABLE: Duration = Duration::from_secs(5);
+
+/// How long to wait before the `attempt`th try (from 0) since the connection was last stable; `None`: not at all. `chance`
 /// tells devices and losses apart.
 pub fn wait(policy: Reconnect, attempt: u32, chance: u64) -> Option<Duration> {
     match policy {

@@ -1,5 +1,6 @@
 //! Leads the shards through the phases of a run, gathers what they say into one snapshot a second, and judges at the end.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 use super::gather::Gathered;
 use super::shard::{self, Common, Order, Word};
 use super::{EngineError, Setup};
-use crate::ledger::{Book, Contents, Series, judge};
-use crate::record::{Apdex, Ending, Event, GeneratorTotals, PhaseName, RunReport, ShardSnapshot, Snapshot};
+use crate::ledger::{Book, Contents, Series};
+use crate::record::{Event, GeneratorTotals, PhaseName, RunReport, ShardSnapshot, Snapshot};
 use crate::scenario::Share;
 use crate::units::UnixNanos;
 
@@ -18,8 +19,12 @@ use crate::units::UnixNanos;
 const LEAD: Duration = Duration::from_millis(100);
 /// A second's snapshot is made this long after it, when the shards have handed on theirs.
 const SHARDS_FIRST: Duration = Duration::from_millis(50);
-/// How long proof of reading is waited for when there are no heartbeats to say so.
-const PROOF_MARGIN: Duration = Duration::from_secs(1);
+/// How long proof of reading is waited for when the plan has no heartbeats, or beyond their timeout.
+const PROOF_MARGIN: Duration = Duration::from_secs(2);
+/// The drain ends early when nothing was under way for so many snapshots: a repeated delivery may follow the last one.
+const CALM_SECONDS: u32 = 2;
+/// Deliveries that came in the last part of a drain mean that it was too short.
+const STILL_COMING: Duration = Duration::from_secs(2);
 
 type ShardEnd = std::io::Result<(Book, Box<ShardSnapshot>)>;
 
@@ -33,14 +38,25 @@ pub struct Conductor<'a> {
     phase: PhaseName,
     /// Since the start of the run.
     phase_began: Duration,
-    traffic_start: Option<UnixNanos>,
+    traffic: Option<Range<UnixNanos>>,
     second: tokio::time::Interval,
     interrupts: &'a mut mpsc::Receiver<()>,
-    interrupted: bool,
     /// Shards that have done what the last order asks.
     done: u32,
-    shards_lost: u32,
+    /// Snapshots in a row with nothing under way.
+    calm: u32,
+    last_arrival: Instant,
+    rss_bytes_per_connection: Option<u64>,
+    findings: Findings,
     on_snapshot: &'a mut dyn FnMut(&Snapshot),
+}
+
+/// What the conductor noticed beside the numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Findings {
+    pub interrupted: bool,
+    pub shards_lost: u32,
+    pub drain_cut_short: bool,
 }
 
 /// Why waiting ended.
@@ -78,10 +94,12 @@ impl<'a> Conductor<'a> {
             gathered: Gathered::new(shards),
             phase: PhaseName::Connect,
             phase_began: setup.clock.elapsed(),
-            traffic_start: None,
-            interrupted: false,
+            traffic: None,
             done: 0,
-            shards_lost: 0,
+            calm: 0,
+            last_arrival: Instant::now(),
+            rss_bytes_per_connection: None,
+            findings: Findings::default(),
             common,
             setup,
             orders,
@@ -98,11 +116,13 @@ impl<'a> Conductor<'a> {
         let rss_before = self.rss();
         self.enter(PhaseName::Connect);
         if self.wait(None, Self::all_done).await? != Waited::Interrupted {
+            let online = self.gathered.connections().online;
             if self.gathered.connections().opened == 0 {
                 return Err(EngineError::NothingConnected { example: self.gathered.first_failure() });
             }
-            let growth = self.rss().zip(rss_before).map(|(now, before)| now.saturating_sub(before));
-            self.gathered.note_connected(growth.filter(|_| !self.setup.embedded_server));
+            let growth = self.rss().zip(rss_before).filter(|_| !self.setup.embedded_server);
+            self.rss_bytes_per_connection =
+                growth.and_then(|(now, before)| now.saturating_sub(before).checked_div(online));
             self.traffic().await?;
             self.drain().await?;
         }
@@ -112,34 +132,34 @@ impl<'a> Conductor<'a> {
 
     async fn traffic(&mut self) -> Result<(), EngineError> {
         let start = self.common.clock.now().plus(LEAD);
-        self.traffic_start = Some(start);
-        self.order(Order::Traffic { start });
+        let until = start.plus(self.common.plan.phases.traffic());
+        self.traffic = Some(start..until);
+        self.order(Order::Traffic { start, until });
         if self.wait(None, Self::all_done).await? == Waited::Interrupted {
-            let at = self.common.clock.now();
-            self.gathered.stopped_at = Some(at);
-            // The shards answer the order to send, not this one: they stop early.
-            self.orders.send_replace(Order::Stop { at });
+            let until = self.common.clock.now();
+            self.traffic = Some(start..until);
+            // The same order with an earlier end: shards that are done with it need not answer again.
+            self.orders.send_replace(Order::Traffic { start, until });
             self.wait(None, Self::all_done).await?;
         }
         Ok(())
     }
 
     async fn drain(&mut self) -> Result<(), EngineError> {
+        self.follow_traffic();
         self.enter(PhaseName::Drain);
+        self.calm = 0;
         let until = Instant::now() + self.common.plan.phases.drain;
-        if self.wait(Some(until), |this| this.gathered.nothing_under_way()).await? == Waited::Interrupted {
-            self.wait(Some(until), |this| this.gathered.nothing_under_way()).await?;
-        }
+        let waited = self.wait_out(until, |this| this.calm >= CALM_SECONDS).await?;
+        let still_coming = self.last_arrival.elapsed() < STILL_COMING && !self.gathered.nothing_under_way();
+        self.findings.drain_cut_short = waited == Waited::TimedOut && still_coming;
         Ok(())
     }
 
     async fn prove(&mut self) -> Result<(), EngineError> {
-        let within = self.common.plan.heartbeat.map_or(PROOF_MARGIN, |heartbeat| heartbeat.timeout + PROOF_MARGIN);
+        let timeout = self.common.plan.heartbeat.map_or(Duration::ZERO, |heartbeat| heartbeat.timeout);
         self.order(Order::Prove);
-        let until = Instant::now() + within;
-        if self.wait(Some(until), Self::all_done).await? == Waited::Interrupted {
-            self.wait(Some(until), Self::all_done).await?;
-        }
+        self.wait_out(Instant::now() + timeout + PROOF_MARGIN, Self::all_done).await?;
         Ok(())
     }
 
@@ -160,52 +180,20 @@ impl<'a> Conductor<'a> {
                     self.hear(Word::Snapshot(last));
                     books.push(book);
                 }
-                Ok(Err(error)) => return Err(EngineError::Thread(error)),
-                Err(_) => self.shards_lost += 1,
+                lost => self.lose_shard(lost),
             }
         }
         while let Ok(word) = self.words.try_recv() {
             self.hear(word);
         }
         self.emit();
-        Ok(self.report(&books))
-    }
-
-    fn report(self, books: &[Book]) -> RunReport {
+        let generator = GeneratorTotals {
+            rss_bytes_per_connection: self.rss_bytes_per_connection,
+            embedded_server: self.setup.embedded_server,
+            ..super::outcome::generator(&self.gathered, (self.setup.sample)())
+        };
         let plan = &self.common.plan;
-        let judgement = judge(plan, books);
-        let missing = judgement.deliveries.missing();
-        let sample = (self.setup.sample)();
-        let gathered = self.gathered;
-        let steady = self.traffic_start.map_or(Duration::ZERO, |start| {
-            let stop = gathered.stopped_at.unwrap_or(start.plus(plan.phases.traffic()));
-            stop.min(start.plus(plan.phases.traffic())).since(start.plus(plan.phases.until_steady()))
-        });
-        let mut latencies = gathered.steady.clone();
-        latencies.derive(judgement.missing_by_kind, plan.delivery_deadline);
-        RunReport {
-            scenario: plan.name.clone(),
-            ending: if self.interrupted { Ending::Interrupted } else { Ending::Complete },
-            steady,
-            connections_target: plan.topology.device_count().into(),
-            connections_peak: gathered.peak,
-            connections: gathered.connections(),
-            online_steady: gathered.online_steady(),
-            offered: gathered.offered(),
-            acked: gathered.seen().acked,
-            deliveries: judgement.deliveries,
-            apdex: Apdex::of(&latencies, missing),
-            latencies,
-            generator: GeneratorTotals {
-                cpu: sample.map_or(Duration::ZERO, |sample| sample.cpu),
-                rss_peak_bytes: sample.map_or(0, |sample| sample.rss_peak_bytes),
-                rss_bytes_per_connection: gathered.rss_bytes_per_connection,
-                shards: gathered.shard_count(),
-                embedded_server: self.setup.embedded_server,
-            },
-            shards_lost: self.shards_lost,
-            devices_crashed: gathered.crashed(),
-        }
+        Ok(super::outcome::report(plan, &books, &self.gathered, self.traffic, self.findings, generator))
     }
 
     fn order(&mut self, order: Order) {
@@ -214,7 +202,15 @@ impl<'a> Conductor<'a> {
     }
 
     fn all_done(&self) -> bool {
-        self.done >= self.threads.len() as u32 - self.shards_lost
+        self.done >= self.threads.len() as u32 - self.findings.shards_lost
+    }
+
+    /// Waits although there may be an interrupt.
+    async fn wait_out(&mut self, until: Instant, over: fn(&Self) -> bool) -> Result<Waited, EngineError> {
+        match self.wait(Some(until), over).await? {
+            Waited::Interrupted => self.wait(Some(until), over).await,
+            waited => Ok(waited),
+        }
     }
 
     /// Hears the shards until `over`, `until` or an interrupt; a second interrupt ends everything.
@@ -227,18 +223,13 @@ impl<'a> Conductor<'a> {
             }
             tokio::select! {
                 Some(word) = self.words.recv() => self.hear(word),
-                _ = self.second.tick() => {
-                    self.count_lost_shards();
-                    self.follow_traffic();
-                    self.emit();
-                }
+                _ = self.second.tick() => self.pass_second(),
                 Some(()) = self.interrupts.recv() => {
-                    if self.interrupted {
+                    if self.findings.interrupted {
                         return Err(EngineError::Aborted);
                     }
-                    self.interrupted = true;
-                    let at = self.common.clock.elapsed();
-                    self.gathered.event(Event { at, kind: "interrupt", detail: "asked to stop early".to_owned() });
+                    self.findings.interrupted = true;
+                    self.event("interrupt", "asked to stop early".to_owned());
                     return Ok(Waited::Interrupted);
                 }
                 () = &mut timeout => return Ok(Waited::TimedOut),
@@ -246,47 +237,70 @@ impl<'a> Conductor<'a> {
         }
     }
 
+    fn pass_second(&mut self) {
+        for i in 0..self.threads.len() {
+            if let Some(thread) = self.threads[i].take_if(|thread| thread.is_finished()) {
+                let end = thread.join();
+                self.lose_shard(end);
+            }
+        }
+        self.calm = if self.gathered.nothing_under_way() { self.calm + 1 } else { 0 };
+        self.follow_traffic();
+        self.emit();
+    }
+
     fn hear(&mut self, word: Word) {
         match word {
-            Word::Snapshot(snapshot) => self.gathered.take(*snapshot),
+            Word::Snapshot(snapshot) => {
+                let before = self.gathered.seen().first_arrivals();
+                self.gathered.take(*snapshot);
+                if self.gathered.seen().first_arrivals() > before {
+                    self.last_arrival = Instant::now();
+                }
+            }
             Word::Connected | Word::Sent | Word::Proven => self.done += 1,
         }
     }
 
-    fn count_lost_shards(&mut self) {
-        for thread in &mut self.threads {
-            if thread.as_ref().is_some_and(JoinHandle::is_finished) {
-                *thread = None;
-                self.shards_lost += 1;
-                let at = self.common.clock.elapsed();
-                let detail = "a shard of the generator ended unexpectedly".to_owned();
-                self.gathered.event(Event { at, kind: "warning", detail });
+    /// A shard ended before its time, or without its book.
+    fn lose_shard(&mut self, end: std::thread::Result<ShardEnd>) {
+        self.findings.shards_lost += 1;
+        let why = match end {
+            Ok(Ok(_)) => "for no reason".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "by a fault of its own".to_owned(),
+        };
+        self.event("warning", format!("a shard of the generator ended early: {why}"));
+    }
+
+    fn event(&mut self, kind: &'static str, detail: String) {
+        self.gathered.event(Event { at: self.common.clock.elapsed(), kind, detail });
+    }
+
+    /// Enters the phases of traffic at the times that the plan gives them, however late this is called.
+    fn follow_traffic(&mut self) {
+        let Some(traffic) = self.traffic.clone().filter(|_| self.phase != PhaseName::Drain) else { return };
+        let phases = self.common.plan.phases;
+        let began = traffic.start.since(self.common.clock.origin());
+        for (phase, after) in [
+            (PhaseName::Ramp, Duration::ZERO),
+            (PhaseName::Warmup, phases.ramp),
+            (PhaseName::Hold, phases.until_steady()),
+        ] {
+            if phase > self.phase && self.common.clock.elapsed() >= began + after {
+                self.enter_at(phase, began + after);
             }
         }
     }
 
-    /// Time since traffic began, unless it has not.
-    fn in_traffic(&self) -> Option<Duration> {
-        self.traffic_start.map(|start| self.common.clock.now().since(start))
-    }
-
-    fn follow_traffic(&mut self) {
-        let phases = &self.common.plan.phases;
-        let Some(since) = self.in_traffic().filter(|_| self.phase != PhaseName::Drain) else { return };
-        let phase = match since {
-            since if since < phases.ramp => PhaseName::Ramp,
-            since if since < phases.until_steady() => PhaseName::Warmup,
-            _ => PhaseName::Hold,
-        };
-        if phase != self.phase {
-            self.enter(phase);
-        }
-    }
-
     fn enter(&mut self, phase: PhaseName) {
+        self.enter_at(phase, self.common.clock.elapsed());
+    }
+
+    fn enter_at(&mut self, phase: PhaseName, at: Duration) {
         self.phase = phase;
-        self.phase_began = self.common.clock.elapsed();
-        self.gathered.event(Event { at: self.phase_began, kind: "phase", detail: phase.name().to_owned() });
+        self.phase_began = at;
+        self.gathered.event(Event { at, kind: "phase", detail: phase.name().to_owned() });
     }
 
     fn emit(&mut self) {
@@ -294,7 +308,8 @@ impl<'a> Conductor<'a> {
         let phases = &plan.phases;
         let at = self.common.clock.elapsed();
         let target = u64::from(plan.topology.device_count());
-        let part = |length: Duration| (at - self.phase_began).as_secs_f64() / length.as_secs_f64().max(0.001);
+        let part =
+            |length: Duration| at.saturating_sub(self.phase_began).as_secs_f64() / length.as_secs_f64().max(0.001);
         let phase_done = match self.phase {
             PhaseName::Connect => self.gathered.connections().opened as f64 / target as f64,
             PhaseName::Ramp => part(phases.ramp),

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::alarm::Alarm;
 use super::session::{End, Session};
 use super::shard::{Shard, who};
 use crate::behavior::reconnect;
@@ -11,7 +12,7 @@ use crate::scenario::{DeviceIx, Share, Topology};
 use crate::wire::{ConnectError, Identity, OpenTimes, Socket, open};
 
 /// Starts every device of the shard at its turn, and keeps them until it is dropped.
-pub async fn open_all(shard: Rc<Shard>, share: Share) {
+pub async fn open_all(shard: Rc<Shard>, share: Share, alarm: Alarm) {
     let mut lives = tokio::task::JoinSet::new();
     let rate = shard.common.plan.phases.connect_rate.as_per_second();
     let begin = Instant::now();
@@ -19,10 +20,11 @@ pub async fn open_all(shard: Rc<Shard>, share: Share) {
         // Shards take turns, so that together they open at the planned rate.
         let turn = (nth as u64 * u64::from(share.count) + u64::from(share.index)) as f64 / rate;
         let due = begin + Duration::from_secs_f64(turn);
-        if due > Instant::now() {
+        let wait = due.saturating_duration_since(Instant::now());
+        if !wait.is_zero() && alarm.wait(wait).await.is_err() {
             tokio::time::sleep_until(due.into()).await;
         }
-        lives.spawn_local(live(shard.clone(), device));
+        lives.spawn_local(live(shard.clone(), device, due));
         while let Some(end) = lives.try_join_next() {
             note_crash(&shard, &end);
         }
@@ -49,42 +51,62 @@ pub async fn all_gone(shard: &Shard) {
 
 /// Asks every connected device to show that it has read everything.
 pub fn ask_for_proof(shard: &Shard) {
-    let online: Vec<DeviceIx> = shard.own_devices().filter(|device| shard.cubicle(*device).online.get()).collect();
-    if shard.common.plan.heartbeat.is_none() {
-        // Without heartbeats a standing connection is all the proof there is.
-        online.iter().for_each(|device| shard.book.borrow_mut().proven(*device));
-        return;
-    }
-    shard.unproven.set(online.len() as u32);
-    for device in online {
-        shard.cubicle(device).prove.set(true);
-        shard.cubicle(device).wake();
+    let online = || shard.cubicles.iter().filter(|cubicle| cubicle.online.get());
+    shard.unproven.set(online().count() as u32);
+    for cubicle in online() {
+        cubicle.prove.set(true);
+        cubicle.wake();
     }
 }
 
-async fn live(shard: Rc<Shard>, device: DeviceIx) {
+/// Sees to it that a device is not waited for, however its life ends.
+struct Life {
+    shard: Rc<Shard>,
+    device: DeviceIx,
+    untried: bool,
+}
+
+impl Life {
+    /// The first attempt to connect is over.
+    fn tried(&mut self) {
+        if std::mem::take(&mut self.untried) {
+            self.shard.count_down(&self.shard.untried);
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.tried();
+        self.shard.cubicle(self.device).online.set(false);
+    }
+}
+
+/// `due` is the turn of the first attempt to connect, from which its time counts.
+async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
+    let mut life = Life { shard: shard.clone(), device, untried: true };
     let plan = &shard.common.plan;
     let chance = |round: u64| dice::roll(plan.seed, Use::Backoff, u64::from(device.0) | (round << 32));
     let (mut round, mut attempt) = (0_u64, 0_u32);
     let mut dropped_before = false;
-    let mut untried = true;
     loop {
-        let end = connect_and_serve(&shard, device, dropped_before, &mut untried).await;
-        if untried {
-            untried = false;
-            shard.count_down(&shard.untried);
-        }
+        let begin = Instant::now();
+        let end = connect_and_serve(&mut life, due, dropped_before).await;
+        life.tried();
         match end {
             Some(End::Finished) => return,
             Some(End::Dropped(_)) => {
                 dropped_before = true;
-                (round, attempt) = (round + 1, 0);
+                if begin.elapsed() >= reconnect::STABLE {
+                    (round, attempt) = (round + 1, 0);
+                }
             }
             None => {}
         }
         let Some(wait) = reconnect::wait(plan.reconnect, attempt, chance(round)) else { return };
         attempt += 1;
-        tokio::time::sleep(wait).await;
+        due = Instant::now() + wait;
+        tokio::time::sleep_until(due.into()).await;
         if shard.finishing.get() {
             return;
         }
@@ -92,16 +114,16 @@ async fn live(shard: Rc<Shard>, device: DeviceIx) {
 }
 
 /// One connection from its opening to its end; `None` when it could not be opened.
-async fn connect_and_serve(shard: &Rc<Shard>, device: DeviceIx, again: bool, untried: &mut bool) -> Option<End> {
-    let begin = Instant::now();
-    let deadline = begin + shard.common.plan.target.connect_timeout;
+async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option<End> {
+    let (shard, device) = (life.shard.clone(), life.device);
+    let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
     let name = topology.user_name(topology.user_of(device));
     // Boxed, because the state of connecting is large and not needed afterwards.
-    let opened = Box::pin(connect(shard, device, &name, deadline)).await;
+    let opened = Box::pin(connect(&shard, device, &name, deadline)).await;
     let session = match opened {
         Ok((socket, times)) => {
-            let joined = Session::new(shard, device, name, socket).join(deadline).await;
+            let joined = Box::pin(Session::new(&shard, device, name, socket).join(deadline)).await;
             joined.map(|session| (session, times))
         }
         Err(error) => Err(error),
@@ -109,25 +131,24 @@ async fn connect_and_serve(shard: &Rc<Shard>, device: DeviceIx, again: bool, unt
     let (mut session, times) = match session {
         Ok(session) => session,
         Err(error) => {
-            failed(shard, device, &error);
+            shard.book.borrow_mut().away(device);
+            shard.recorder.borrow_mut().connect_failed(error.kind(), due.elapsed());
+            shard.event("connect_failed", || format!("{}: {error}", who(&shard, device)));
             return None;
         }
     };
-    shard.recorder.borrow_mut().connected(&times, begin.elapsed(), again);
+    shard.recorder.borrow_mut().connected(&times, due.elapsed(), again);
     shard.cubicle(device).online.set(true);
-    if *untried {
-        *untried = false;
-        shard.count_down(&shard.untried);
-    }
+    life.tried();
     if again {
-        shard.event("reconnect", || who(shard, device));
+        shard.event("reconnect", || who(&shard, device));
     }
     let end = session.serve().await;
     if end == End::Finished {
         // The peer may be gone or not read; the shard bounds the time of all goodbyes.
         session.close().await;
     }
-    left(shard, device, end);
+    left(&shard, device, end);
     Some(end)
 }
 
@@ -147,21 +168,17 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
     let cubicle = shard.cubicle(device);
     cubicle.online.set(false);
     cubicle.waker.replace(None);
-    // What waited here was dispatched and will not be seen: the judge finds it lost_unacked.
-    cubicle.queue.borrow_mut().clear();
-    if let End::Dropped(cause) = end {
-        shard.book.borrow_mut().away(device);
-        shard.recorder.borrow_mut().dropped(cause);
-        shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
-        if cubicle.prove.take() {
-            shard.count_down(&shard.unproven);
-        }
+    let End::Dropped(cause) = end else { return };
+    let mut recorder = shard.recorder.borrow_mut();
+    recorder.offered.underrun_offline += cubicle.queue.borrow_mut().drain(..).count() as u64;
+    recorder.dropped(cause);
+    drop(recorder);
+    cubicle.blocked.set(false);
+    shard.book.borrow_mut().away(device);
+    shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
+    if cubicle.prove.take() {
+        shard.count_down(&shard.unproven);
     }
-}
-
-fn failed(shard: &Shard, device: DeviceIx, error: &ConnectError) {
-    shard.recorder.borrow_mut().connect_failed(error.kind());
-    shard.event("connect_failed", || format!("{}: {error}", who(shard, device)));
 }
 
 /// The groups that a device asks to join when it connects.

@@ -2,13 +2,12 @@
 //! goes on as if it had been sent.
 
 use std::io;
-use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::alarm::Alarm;
 use super::shard::{Order, Pending, Shard};
-use crate::behavior::{Arrival, Arrivals};
+use crate::behavior::{Arrivals, Own};
 use crate::units::UnixNanos;
 
 /// After so many messages in a row the connections get a turn.
@@ -18,14 +17,15 @@ const BATCH: u32 = 64;
 pub fn begin(shard: &Shard, start: UnixNanos) {
     let phases = &shard.common.plan.phases;
     let window = start.plus(phases.until_steady())..start.plus(phases.traffic());
-    shard.recorder.borrow_mut().set_window(window);
     let mut book = shard.book.borrow_mut();
-    for device in shard.own_devices().filter(|device| !shard.cubicle(*device).online.get()) {
-        book.away(device);
+    book.set_steady_from(window.start);
+    shard.recorder.borrow_mut().set_window(window);
+    for device in shard.own_devices() {
+        book.begin(device, shard.cubicle(device).online.get());
     }
 }
 
-/// Works off the shard's part of the schedule, up to the end of traffic or an order to stop.
+/// Works off the shard's part of the schedule, up to the end that the order says.
 pub async fn send(
     shard: &Shard,
     alarm: &Alarm,
@@ -41,7 +41,10 @@ pub async fn send(
         if !reach(shard, alarm, due, orders).await? {
             return Ok(());
         }
-        one(shard, &arrival, due);
+        // Messages of other shards only cost the walk past them.
+        if let Some(own) = arrival.own {
+            one(shard, own, due);
+        }
         in_a_row += 1;
         if in_a_row == BATCH {
             in_a_row = 0;
@@ -53,11 +56,16 @@ pub async fn send(
     Ok(())
 }
 
-/// Waits until `due`; `false` when there is an order to stop before it.
+/// Waits until `due`; `false` when sending ends before it.
 async fn reach(shard: &Shard, alarm: &Alarm, due: UnixNanos, orders: &mut watch::Receiver<Order>) -> io::Result<bool> {
     loop {
-        if stopped_before(&orders.borrow(), due) {
-            return Ok(false);
+        match *orders.borrow_and_update() {
+            Order::Traffic { until, .. } if due <= until => {}
+            Order::Traffic { until, .. } => {
+                shard.recorder.borrow_mut().end_window(until);
+                return Ok(false);
+            }
+            _ => return Ok(false),
         }
         let wait = due.since(shard.common.clock.now());
         if wait.is_zero() {
@@ -65,40 +73,39 @@ async fn reach(shard: &Shard, alarm: &Alarm, due: UnixNanos, orders: &mut watch:
         }
         tokio::select! {
             rung = alarm.wait(wait) => rung?,
-            _ = orders.changed() => {}
+            // Without a conductor nobody wants the rest.
+            changed = orders.changed() => if changed.is_err() { return Ok(false) },
         }
     }
 }
 
-fn stopped_before(order: &Order, due: UnixNanos) -> bool {
-    match order {
-        Order::Stop { at } => due > *at,
-        Order::Connect | Order::Traffic { .. } => false,
-        Order::Prove | Order::Finish => true,
+fn one(shard: &Shard, own: Own, due: UnixNanos) {
+    let plan = &shard.common.plan;
+    let offered = &mut shard.recorder.borrow_mut().offered;
+    offered.intended += 1;
+    let cubicle = shard.cubicle(plan.topology.sending_device(own.sender));
+    let mut queue = cubicle.queue.borrow_mut();
+    if shard.common.clock.now().since(due) > plan.generator.max_lag {
+        offered.underrun_behind += 1;
+    } else if !cubicle.online.get() {
+        offered.underrun_offline += 1;
+    } else if queue.len() < plan.generator.send_queue {
+        queue.push_back(Pending { stream: own.stream, due });
+        cubicle.wake();
+    } else if cubicle.blocked.get() {
+        offered.saturated += 1;
+    } else {
+        // The peer would take more, but the connection had no turn.
+        offered.underrun_behind += 1;
     }
 }
 
-fn one(shard: &Shard, arrival: &Arrival, due: UnixNanos) {
-    let plan = &shard.common.plan;
-    let mut recorder = shard.recorder.borrow_mut();
-    recorder.intended(due);
-    let lag: Duration = shard.common.clock.now().since(due);
-    if lag > plan.generator.max_lag {
-        recorder.offered.underrun_behind += 1;
-        return;
+/// Counts what still waits in the connections at the end of the run.
+pub fn give_up(shard: &Shard) {
+    let offered = &mut shard.recorder.borrow_mut().offered;
+    for cubicle in &shard.cubicles {
+        let waiting = cubicle.queue.borrow_mut().drain(..).count() as u64;
+        let unsent = if cubicle.blocked.get() { &mut offered.saturated } else { &mut offered.underrun_behind };
+        *unsent += waiting;
     }
-    let cubicle = shard.cubicle(plan.topology.sending_device(arrival.sender));
-    if !cubicle.online.get() {
-        recorder.offered.underrun_offline += 1;
-        return;
-    }
-    let mut queue = cubicle.queue.borrow_mut();
-    let id = (queue.len() < plan.generator.send_queue).then(|| shard.book.borrow_mut().dispatch(arrival.stream, due));
-    let Some(id) = id.flatten() else {
-        recorder.offered.saturated += 1;
-        return;
-    };
-    queue.push_back(Pending { id, stream: arrival.stream, due });
-    recorder.dispatched(due);
-    cubicle.wake();
 }

@@ -7,6 +7,9 @@ use crate::scenario::{DeviceIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{Heard, Incoming};
 
+/// A server's code is kept this long, whatever it sends.
+const MAX_CODE_CHARS: usize = 40;
+
 #[derive(Debug)]
 pub struct Hearing<'s> {
     shard: &'s Shard,
@@ -81,11 +84,13 @@ impl<'s> Hearing<'s> {
             Incoming::HeartbeatAnswer { seq } => self.answer(seq),
             Incoming::Joined { room } => self.joining.retain(|waiting| *waiting != room),
             Incoming::Refused { id: None, code } if !self.joining.is_empty() => {
-                self.refused_join = Some(code.into_owned());
+                self.refused_join = Some(code.chars().take(MAX_CODE_CHARS).collect());
             }
             Incoming::Refused { code, id } => {
-                let what = if id.is_some() { "refused a message" } else { "refused a request" };
-                self.shard.event("refused", || format!("{}: the server {what}: {code}", who(self.shard, self.device)));
+                let code: String = code.chars().take(MAX_CODE_CHARS).collect();
+                self.shard.recorder.borrow_mut().refused(&code, id.is_some());
+                let what = if id.is_some() { "a message" } else { "a request" };
+                self.shard.event("refused", || format!("{}: {what}: {code}", who(self.shard, self.device)));
             }
             Incoming::Foreign => self.shard.book.borrow_mut().foreign(),
         }

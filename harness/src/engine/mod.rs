@@ -7,6 +7,7 @@ mod device;
 mod dispatch;
 mod gather;
 mod hearing;
+mod outcome;
 mod pulse;
 mod session;
 mod shard;

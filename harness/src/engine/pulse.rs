@@ -14,8 +14,11 @@ pub enum Beat {
     /// Send a heartbeat with this number.
     Send(u64),
     Nothing,
-    /// The answer did not come in time.
-    Missed(DropCause),
+    /// The answer to the heartbeat of this time did not come.
+    Missed {
+        cause: DropCause,
+        sent: UnixNanos,
+    },
 }
 
 /// An answer to the heartbeat that was awaited.
@@ -60,7 +63,7 @@ impl Pulse {
         let Some(plan) = self.plan else { return Beat::Nothing };
         match self.awaited {
             Some((_, sent)) if now >= sent.plus(plan.timeout) => {
-                Beat::Missed(if self.heard { DropCause::HeartbeatTimeout } else { DropCause::HalfOpen })
+                Beat::Missed { cause: if self.heard { DropCause::HeartbeatTimeout } else { DropCause::HalfOpen }, sent }
             }
             None if now >= self.next_at => {
                 self.next_at = now.plus(plan.interval);
@@ -78,9 +81,10 @@ impl Pulse {
         seq
     }
 
-    /// The number of the beat that proves, the first time it is asked for.
+    /// The number of the beat that proves, the first time it is asked for. It is sent even where the plan has no
+    /// heartbeats: the standard has every peer answer a ping.
     pub fn prove(&mut self, now: UnixNanos) -> Option<u64> {
-        if self.proof.is_some() || self.plan.is_none() {
+        if self.proof.is_some() {
             return None;
         }
         self.proof = Some(self.send(now));
@@ -138,7 +142,7 @@ mod tests {
             }
             assert_eq!(pulse.answered(7), None, "an answer to something else does not count");
             assert_eq!(pulse.due(at(14)), Beat::Nothing);
-            assert_eq!(pulse.due(at(15)), Beat::Missed(cause));
+            assert_eq!(pulse.due(at(15)), Beat::Missed { cause, sent: at(5) });
         }
     }
 

@@ -33,15 +33,13 @@ pub struct Session<'s> {
     socket: Socket,
     hearing: Hearing<'s>,
     timer: Pin<Box<Sleep>>,
-    /// The peer did not take everything at the last turn.
-    blocked: bool,
 }
 
 impl<'s> Session<'s> {
     pub fn new(shard: &'s Shard, device: DeviceIx, name: String, socket: Socket) -> Self {
         let hearing = Hearing::new(shard, device);
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
-        Self { shard, device, name, socket, hearing, timer, blocked: false }
+        Self { shard, device, name, socket, hearing, timer }
     }
 
     /// Joins the device's groups and waits for the server's word on each. What is pushed meanwhile is accounted for.
@@ -49,6 +47,9 @@ impl<'s> Session<'s> {
         let address = self.shard.common.endpoint.address;
         let failed = |why: String| ConnectError::Join { address, why };
         let groups = groups_to_join(self.shard, self.device);
+        if groups.is_empty() {
+            return Ok(self);
+        }
         self.hearing.joining.clone_from(&groups);
         let mut to_ask = groups.into_iter().peekable();
         self.timer.as_mut().reset(deadline.into());
@@ -101,15 +102,17 @@ impl<'s> Session<'s> {
     fn step(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
         let mut scratch = self.shard.scratch.borrow_mut();
         self.remember_waker(cx);
-        if let Err(cause) = self.read(cx, &mut scratch) {
+        let read_all = self.read(cx, &mut scratch).inspect_err(|_| {
             // The answer to a close frame; whoever does not take it does not need it.
-            let _ = self.flush(cx, &mut scratch);
-            return Err(cause);
-        }
+            let _ = self.socket.poll_flush(cx, &mut scratch);
+        })?;
         if std::mem::take(&mut self.hearing.answered) {
             self.arm();
         }
-        self.beat(cx, &mut scratch)?;
+        // An answer that is not read yet is not missed.
+        if read_all {
+            self.beat(cx, &mut scratch)?;
+        }
         self.write(cx, &mut scratch)
     }
 
@@ -132,17 +135,18 @@ impl<'s> Session<'s> {
         true
     }
 
-    fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
+    /// Whether everything that has come was read.
+    fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
         for _ in 0..READS_IN_A_ROW {
             let Self { socket, hearing, .. } = self;
             hearing.begin();
             match socket.poll_read(cx, scratch, &mut |heard| hearing.hear(heard)) {
-                Poll::Pending => return Ok(()),
+                Poll::Pending => return Ok(true),
                 Poll::Ready(read) => read?,
             }
         }
         cx.waker().wake_by_ref();
-        Ok(())
+        Ok(false)
     }
 
     /// Sends the heartbeats that are due, and the one that proves when it is asked for.
@@ -152,7 +156,10 @@ impl<'s> Session<'s> {
             match self.hearing.pulse.due(now) {
                 Beat::Send(seq) => self.send_beat(seq, scratch),
                 Beat::Nothing => {}
-                Beat::Missed(cause) => return Err(cause),
+                Beat::Missed { cause, sent } => {
+                    self.shard.recorder.borrow_mut().heartbeat(sent, now.since(sent));
+                    return Err(cause);
+                }
             }
             if !self.arm() {
                 break;
@@ -177,38 +184,43 @@ impl<'s> Session<'s> {
 
     /// Sends what is due, as far as the peer takes it, and whatever else was written into the scratch.
     fn write(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
-        let queue = &self.shard.cubicle(self.device).queue;
+        let cubicle = self.shard.cubicle(self.device);
         loop {
-            while self.socket.is_ready()
-                && !Socket::is_full(scratch)
-                && let Some(pending) = queue.borrow_mut().pop_front()
-            {
+            while self.socket.is_ready() && !Socket::is_full(scratch) {
+                let Some(pending) = cubicle.queue.borrow_mut().pop_front() else { break };
                 self.say(pending, scratch);
             }
             let taken = self.flush(cx, scratch)?;
-            self.blocked = !taken && !queue.borrow().is_empty();
-            if !taken || queue.borrow().is_empty() {
+            cubicle.blocked.set(!taken);
+            if !taken || cubicle.queue.borrow().is_empty() {
                 return Ok(());
             }
         }
     }
 
+    /// From here on a message counts as dispatched.
     fn say(&self, pending: Pending, scratch: &mut Scratch) {
         let common = &self.shard.common;
         let Some(stream) = common.plan.topology.stream(pending.stream) else { return };
+        let mut recorder = self.shard.recorder.borrow_mut();
+        let Some(id) = self.shard.book.borrow_mut().dispatch(pending.stream, pending.due) else {
+            recorder.offered.saturated += 1;
+            return;
+        };
         let now = common.clock.now();
         let message = Outgoing::Message {
             kind: frame_of(stream.kind),
-            id: pending.id,
+            id,
             from: &self.name,
             to: &common.plan.topology.address_of(&stream),
-            content: common.series.contents.of(pending.id),
+            content: common.series.contents.of(id),
             timestamp_ms: now.0 / 1_000_000,
         };
         Socket::say(&common.endpoint.codec, &message, scratch);
+        recorder.dispatched(pending.due);
         // What waited for the peer to read says nothing about the generator.
-        if !self.blocked {
-            self.shard.recorder.borrow_mut().lag(pending.due, now.since(pending.due));
+        if !self.shard.cubicle(self.device).blocked.get() {
+            recorder.lag(pending.due, now.since(pending.due));
         }
     }
 

@@ -7,8 +7,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::LocalSet;
 
@@ -20,22 +21,23 @@ use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
 use crate::scenario::{DeviceIx, Plan, Share, StreamIx};
 use crate::units::UnixNanos;
-use crate::wire::{Endpoint, MsgId, Scratch};
+use crate::wire::{Endpoint, Scratch};
 
 /// How long a shard waits at the end for its connections to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// How often a shard looks whether it is on time.
+const SELF_WATCH: Duration = Duration::from_millis(50);
 
 /// What the conductor wants of every shard. Each order follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Connect,
-    /// Send by the schedule, which starts at this time.
+    /// Send by the schedule, which starts at `start`, nothing that is due after `until`. Given again with an earlier end
+    /// to stop early.
     Traffic {
         start: UnixNanos,
-    },
-    /// Send nothing that is due after this time.
-    Stop {
-        at: UnixNanos,
+        until: UnixNanos,
     },
     /// Find out which connections provably have read everything.
     Prove,
@@ -66,7 +68,6 @@ pub struct Common {
 /// A message that waits in a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pending {
-    pub id: MsgId,
     pub stream: StreamIx,
     pub due: UnixNanos,
 }
@@ -75,6 +76,8 @@ pub(super) struct Pending {
 #[derive(Debug, Default)]
 pub(super) struct Cubicle {
     pub online: Cell<bool>,
+    /// The peer does not take what is written.
+    pub blocked: Cell<bool>,
     /// The connection shall show that it has read everything.
     pub prove: Cell<bool>,
     pub queue: RefCell<VecDeque<Pending>>,
@@ -156,8 +159,11 @@ impl Shard {
         }
     }
 
+    /// To be called on the shard's own thread.
     fn snapshot(&self) -> Box<ShardSnapshot> {
-        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen()))
+        let cpu = clock_gettime(ClockId::ThreadCPUTime);
+        let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32);
+        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu))
     }
 }
 
@@ -176,6 +182,7 @@ pub fn live(
     // Ends every task that is left, so that the shard is ours alone.
     drop(tasks);
     drop(runtime);
+    dispatch::give_up(&shard);
     let last = shard.snapshot();
     let shard = Rc::into_inner(shard).ok_or_else(|| std::io::Error::other("a task outlived its shard"))?;
     Ok((shard.book.into_inner(), last))
@@ -189,20 +196,20 @@ async fn follow(
 ) -> std::io::Result<()> {
     let alarm = Alarm::new()?;
     let ticker = tokio::task::spawn_local(tick(shard.clone(), words.clone()));
+    let watch = tokio::task::spawn_local(watch_itself(shard.clone()));
     let mut devices = None;
     loop {
         let order = *orders.borrow_and_update();
         let done = match order {
             Order::Connect => {
-                devices = Some(tokio::task::spawn_local(device::open_all(shard.clone(), share)));
+                devices = Some(tokio::task::spawn_local(device::open_all(shard.clone(), share, Alarm::new()?)));
                 shard.wait_for_zero(&shard.untried).or_changed(&mut orders).await.map(|()| Word::Connected)
             }
-            Order::Traffic { start } => {
+            Order::Traffic { start, .. } => {
                 dispatch::begin(&shard, start);
                 dispatch::send(&shard, &alarm, start, &mut orders).await?;
                 Some(Word::Sent)
             }
-            Order::Stop { .. } => None,
             Order::Prove => {
                 device::ask_for_proof(&shard);
                 shard.wait_for_zero(&shard.unproven).or_changed(&mut orders).await.map(|()| Word::Proven)
@@ -213,11 +220,14 @@ async fn follow(
             let _ = words.send(Word::Snapshot(shard.snapshot())).await;
             let _ = words.send(word).await;
         }
-        if *orders.borrow() == order && orders.changed().await.is_err() {
+        // Traffic that is done needs no other end.
+        let is_news = |now: &Order| std::mem::discriminant(now) != std::mem::discriminant(&order);
+        if orders.wait_for(is_news).await.is_err() {
             break;
         }
     }
     ticker.abort();
+    watch.abort();
     shard.finishing.set(true);
     shard.cubicles.iter().for_each(Cubicle::wake);
     if let Some(devices) = devices {
@@ -237,6 +247,15 @@ async fn tick(shard: Rc<Shard>, words: mpsc::Sender<Word>) {
             Err(mpsc::error::TrySendError::Full(Word::Snapshot(late))) => shard.recorder.borrow_mut().put_back(*late),
             Err(_) => return,
         }
+    }
+}
+
+/// Notes how late the shard comes to what it wants to do: while it stands still, it can tell nothing of the platform.
+async fn watch_itself(shard: Rc<Shard>) {
+    loop {
+        let due = Instant::now() + SELF_WATCH;
+        tokio::time::sleep_until(due.into()).await;
+        shard.recorder.borrow_mut().loop_lag(due.elapsed());
     }
 }
 

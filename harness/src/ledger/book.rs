@@ -13,6 +13,9 @@ use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{MAX_SEQ, MsgId, Token};
 
+/// An arrival with another content that leaves out more than this is taken for a forgery, not for an altered message.
+const MAX_ALTERED_JUMP: u32 = 1000;
+
 /// How far an id's due time may lie ahead of the clock: the rounding of a clock, not more.
 const CLOCK_SLACK: Duration = Duration::from_millis(1);
 
@@ -79,6 +82,8 @@ pub struct Measured {
 pub struct Sent {
     /// Sequences given out so far.
     pub dispatched: u32,
+    /// Sequences given out before the steady window; all later ones are of the window.
+    pub before_steady: u32,
     pub acked: Track,
 }
 
@@ -90,12 +95,25 @@ pub struct Book {
     receivers: Vec<Receiver>,
     sent: HashMap<StreamIx, Sent>,
     seen: Seen,
+    steady_from: UnixNanos,
 }
 
 impl Book {
     pub fn new(series: Arc<Series>, devices: Range<u32>) -> Self {
         let receivers = vec![Receiver::default(); devices.len()];
-        Self { series, devices, receivers, sent: HashMap::new(), seen: Seen::default() }
+        Self {
+            series,
+            devices,
+            receivers,
+            sent: HashMap::new(),
+            seen: Seen::default(),
+            steady_from: UnixNanos(u64::MAX),
+        }
+    }
+
+    /// Messages due from here on are of the steady window.
+    pub fn set_steady_from(&mut self, from: UnixNanos) {
+        self.steady_from = from;
     }
 
     pub fn seen(&self) -> &Seen {
@@ -112,6 +130,8 @@ impl Book {
         }
         let token = Token { run_tag: self.series.run_tag, stream: stream.0, seq: sent.dispatched, due };
         sent.dispatched += 1;
+        // A stream's messages are given out in order of their due times.
+        sent.before_steady += u32::from(due < self.steady_from);
         self.seen.expected += u64::from(fan_out);
         Some(MsgId::encode(&token))
     }
@@ -148,11 +168,15 @@ impl Book {
             self.seen.misrouted += 1;
             return None;
         }
-        if content != self.series.contents.of(id) {
-            self.seen.corrupted += 1;
-        }
+        let altered = content != self.series.contents.of(id);
         let receiver = &mut self.receivers[(device.0 - self.devices.start) as usize];
-        let (arrival, left_out) = receiver.observe(&stream, token.seq);
+        if altered && token.seq > receiver.next(StreamIx(token.stream)).saturating_add(MAX_ALTERED_JUMP) {
+            // Neither content nor place speak for it: somebody made it up.
+            self.seen.unexpected += 1;
+            return None;
+        }
+        self.seen.corrupted += u64::from(altered);
+        let (arrival, left_out) = receiver.observe(StreamIx(token.stream), token.seq);
         match arrival {
             Arrival::Duplicate => {
                 self.seen.duplicated += 1;
@@ -178,7 +202,12 @@ impl Book {
         self.seen.unexpected += 1;
     }
 
-    /// `device` is not connected, or was not at the start of traffic.
+    /// Traffic begins, with `device` connected or not.
+    pub fn begin(&mut self, device: DeviceIx, present: bool) {
+        self.receivers[(device.0 - self.devices.start) as usize].begin(present);
+    }
+
+    /// `device` was not connected, or is no more; also after a connection that came to nothing but may have been pushed to.
     pub fn away(&mut self, device: DeviceIx) {
         self.receivers[(device.0 - self.devices.start) as usize].away();
     }
@@ -190,11 +219,11 @@ impl Book {
 
     fn own_token(&self, id: Option<MsgId>, now: UnixNanos) -> Option<Token> {
         let token = id?.decode()?;
+        let of_this_run = token.run_tag == self.series.run_tag;
         // The id keeps the due time rounded down.
-        let due = token.due.plus(CLOCK_SLACK)..=now.plus(CLOCK_SLACK);
-        let ours =
-            token.run_tag == self.series.run_tag && due.end() >= &token.due && due.start() >= &self.series.started;
-        ours.then_some(token)
+        let after_start = token.due.plus(CLOCK_SLACK) >= self.series.started;
+        let not_ahead = token.due <= now.plus(CLOCK_SLACK);
+        (of_this_run && after_start && not_ahead).then_some(token)
     }
 
     pub(super) fn sent(&self) -> impl Iterator<Item = (StreamIx, &Sent)> {

@@ -1,5 +1,5 @@
 //! Contents that follow from the message id, so that a receiver can tell that one was altered, cut or swapped without
-//! having seen the original: size and text are chosen by the plan's seed and the id.
+//! having seen the original: the size is chosen by the plan's seed, stream and sequence, the text by the whole id.
 
 use crate::scenario::Payload;
 use crate::scenario::dice::{self, Use};
@@ -7,6 +7,9 @@ use crate::wire::MsgId;
 
 /// Different places at which a content may start in the common text.
 const STARTS: u32 = 1 << 16;
+
+/// Of the lower half of an id.
+const STREAM_AND_SEQ: u64 = (1 << 54) - 1;
 
 /// Letters, digits and the blank: nothing that a codec must escape.
 const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .";
@@ -29,9 +32,9 @@ impl Contents {
     /// The content that belongs to `id`.
     pub fn of(&self, id: MsgId) -> &str {
         let (high, low) = id.as_u64_pair();
-        let key = dice::roll(self.seed ^ high, Use::Size, low);
-        let size = self.payload.pick(key);
-        let start = dice::below(dice::roll(key, Use::Text, low), STARTS) as usize;
+        // The size is of the plan, so it must not depend on the clock or the run's tag.
+        let size = self.payload.pick(dice::roll(self.seed, Use::Size, low & STREAM_AND_SEQ));
+        let start = dice::below(dice::roll(self.seed ^ high, Use::Text, low), STARTS) as usize;
         &self.text[start..start + size]
     }
 }
@@ -54,6 +57,15 @@ mod tests {
         assert!(all.len() >= 498, "{} different of 500", all.len());
         assert!((0..500).all(|seq| one.of(id(seq)) == other.of(id(seq))));
         assert_ne!(one.of(id(1)), Contents::new(10, &payload).of(id(1)));
+    }
+
+    #[test]
+    fn a_seed_repeats_the_sizes_in_every_run() {
+        let contents = Contents::new(9, &Payload::new(&[(10, 1.0), (1000, 1.0)]));
+        let later =
+            |seq| MsgId::encode(&Token { run_tag: 200, stream: 2, seq, due: UnixNanos(1_800_000_000_000_000_000) });
+        assert!((0..100).all(|seq| contents.of(id(seq)).len() == contents.of(later(seq)).len()));
+        assert!((0..100).any(|seq| contents.of(id(seq)) != contents.of(later(seq))), "only the sizes are of the plan");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The judgement after the drain: lays what was sent beside what was seen and gives every expected delivery its one class.
 
-use std::collections::HashMap;
-
-use super::book::{Book, Seen};
+use super::book::{Book, Seen, Sent};
 use super::holes::Hole;
-use crate::scenario::{DeviceIx, Plan, RoomIx, RoomKind, Stream, StreamIx, Topology};
+use super::receiver::Receiver;
+use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx};
 
 /// The classes of the contract, for a whole run. `expected` is the sum of the five after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,12 +29,12 @@ impl Deliveries {
     }
 }
 
-/// What was found, with the missing deliveries by kind of room.
+/// What was found, with the missing deliveries of the steady window by kind of room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub deliveries: Deliveries,
     /// By [`RoomKind::index`].
-    pub missing_by_kind: [u64; RoomKind::ALL.len()],
+    pub missing_steady: [u64; RoomKind::ALL.len()],
 }
 
 /// Judges the books of all shards together. A device that is in no book was not provably there.
@@ -48,10 +47,10 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
         let unacked: Vec<Hole> = sent.acked.missing(sent.dispatched, None).collect();
         let kind = stream.kind.index();
         plan.topology.for_each_recipient(&stream, |device| {
-            tally.recipient(kind, sent.dispatched, &unacked, &missing(books, device, &stream, sent.dispatched));
+            tally.recipient(kind, sent, &unacked, &missing(books, device, ix, sent.dispatched));
         });
     }
-    let forged = forged(&plan.topology, books);
+    let forged = forged(books);
     let arrived = tally.expected - tally.lost - tally.lost_unacked - tally.unverified;
     let late = seen.late.min(arrived);
     Judgement {
@@ -69,7 +68,7 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
             unexpected: seen.unexpected + forged,
             recovered: tally.recovered,
         },
-        missing_by_kind: tally.missing_by_kind,
+        missing_steady: tally.missing_steady,
     }
 }
 
@@ -80,16 +79,19 @@ struct Tally {
     lost_unacked: u64,
     unverified: u64,
     recovered: u64,
-    missing_by_kind: [u64; RoomKind::ALL.len()],
+    missing_steady: [u64; RoomKind::ALL.len()],
 }
 
 impl Tally {
-    fn recipient(&mut self, kind: usize, dispatched: u32, unacked: &[Hole], missing: &[Hole]) {
-        self.expected += u64::from(dispatched);
+    fn recipient(&mut self, kind: usize, sent: &Sent, unacked: &[Hole], missing: &[Hole]) {
+        self.expected += u64::from(sent.dispatched);
+        let steady = Hole { start: sent.before_steady, end: sent.dispatched, proven: true };
+        if steady.start < steady.end {
+            self.missing_steady[kind] += overlap(steady, missing);
+        }
         let unacked_count: u64 = unacked.iter().map(|hole| hole.len()).sum();
         let mut unacked_missing = 0;
         for hole in missing {
-            self.missing_by_kind[kind] += hole.len();
             let without_ack = overlap(*hole, unacked);
             unacked_missing += without_ack;
             if hole.proven {
@@ -113,7 +115,7 @@ fn overlap(hole: Hole, others: &[Hole]) -> u64 {
         .sum()
 }
 
-fn missing(books: &[Book], device: DeviceIx, stream: &Stream, dispatched: u32) -> Vec<Hole> {
+fn missing(books: &[Book], device: DeviceIx, stream: StreamIx, dispatched: u32) -> Vec<Hole> {
     let everything = |proven| vec![Hole { start: 0, end: dispatched, proven }];
     let Some(receiver) = books.iter().find_map(|book| book.receiver(device)) else { return everything(false) };
     match receiver.track(stream) {
@@ -124,23 +126,8 @@ fn missing(books: &[Book], device: DeviceIx, stream: &Stream, dispatched: u32) -
 }
 
 /// Arrivals with an id that looks like ours but was never given out; they passed as first arrivals.
-fn forged(topology: &Topology, books: &[Book]) -> u64 {
-    let mut first_streams: HashMap<RoomIx, u32> = HashMap::new();
-    let mut next = 0;
-    while let Some(stream) = topology.stream(StreamIx(next)) {
-        first_streams.insert(stream.room, next);
-        next += stream.room_streams;
-    }
+fn forged(books: &[Book]) -> u64 {
     let dispatched = |ix| books.iter().find_map(|book| book.sent_of(ix)).map_or(0, |sent| sent.dispatched);
-    books
-        .iter()
-        .flat_map(Book::receivers)
-        .flat_map(|receiver| receiver.rooms())
-        .filter_map(|(room, tracks)| Some((*first_streams.get(&room)?, tracks)))
-        .flat_map(|(first, tracks)| {
-            tracks.iter().enumerate().map(move |(i, track)| (StreamIx(first + i as u32), track))
-        })
-        .filter(|(_, track)| track.next() > 0)
-        .map(|(ix, track)| track.seen_from(dispatched(ix)))
-        .sum()
+    let tracks = books.iter().flat_map(Book::receivers).flat_map(Receiver::tracks);
+    tracks.map(|(ix, track)| track.seen_from(dispatched(*ix))).sum()
 }

@@ -1,15 +1,15 @@
-//! The receiving half: what one device has seen, by room and sender. A room takes memory from its first message on.
+//! The receiving half: what one device has seen of each stream. A stream takes memory from its first message on.
 
 use super::track::{Absences, Arrival, Track};
-use crate::scenario::{RoomIx, Stream};
+use crate::scenario::StreamIx;
 
 #[derive(Debug, Clone, Default)]
 pub struct Receiver {
     absences: Absences,
     /// Shown at the end of the drain that everything sent to it before has been read.
     pub proven_at_end: bool,
-    /// Tracks by sender's position, in order of the rooms.
-    rooms: Vec<(RoomIx, Box<[Track]>)>,
+    /// In order of the streams.
+    tracks: Vec<(StreamIx, Track)>,
 }
 
 impl Receiver {
@@ -19,29 +19,34 @@ impl Receiver {
         self.proven_at_end = false;
     }
 
+    /// Traffic begins; before it nothing can have been missed.
+    pub fn begin(&mut self, present: bool) {
+        self.absences = Absences(u32::from(!present));
+    }
+
     /// How `seq` of `stream` came, and how many sequences it left out.
-    pub fn observe(&mut self, stream: &Stream, seq: u32) -> (Arrival, u32) {
-        let at = match self.rooms.binary_search_by_key(&stream.room, |(room, _)| *room) {
-            Ok(at) => at,
-            Err(at) => {
-                let tracks = vec![Track::default(); stream.room_streams as usize];
-                self.rooms.insert(at, (stream.room, tracks.into()));
-                at
-            }
-        };
-        let track = &mut self.rooms[at].1[stream.position as usize];
+    pub fn observe(&mut self, stream: StreamIx, seq: u32) -> (Arrival, u32) {
+        let at = self.tracks.binary_search_by_key(&stream, |(known, _)| *known).unwrap_or_else(|at| {
+            self.tracks.insert(at, (stream, Track::default()));
+            at
+        });
+        let track = &mut self.tracks[at].1;
         let left_out = seq.saturating_sub(track.next());
         (track.observe(seq, self.absences), left_out)
     }
 
-    pub fn track(&self, stream: &Stream) -> Option<&Track> {
-        let at = self.rooms.binary_search_by_key(&stream.room, |(room, _)| *room).ok()?;
-        self.rooms[at].1.get(stream.position as usize)
+    /// One more than the highest sequence seen of `stream`.
+    pub fn next(&self, stream: StreamIx) -> u32 {
+        self.track(stream).map_or(0, Track::next)
     }
 
-    /// Rooms, and the tracks of their senders by position.
-    pub fn rooms(&self) -> impl Iterator<Item = (RoomIx, &[Track])> {
-        self.rooms.iter().map(|(room, tracks)| (*room, &**tracks))
+    pub fn track(&self, stream: StreamIx) -> Option<&Track> {
+        let at = self.tracks.binary_search_by_key(&stream, |(known, _)| *known).ok()?;
+        Some(&self.tracks[at].1)
+    }
+
+    pub fn tracks(&self) -> &[(StreamIx, Track)] {
+        &self.tracks
     }
 
     /// For [`Track::missing`].

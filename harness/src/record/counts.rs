@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Offered {
     /// Due so far.
     pub intended: u64,
-    /// Given an id and handed to a connection.
+    /// Given an id and written to a connection.
     pub dispatched: u64,
     /// Not sent because the generator was too late.
     pub underrun_behind: u64,
@@ -16,10 +16,8 @@ pub struct Offered {
     pub underrun_offline: u64,
     /// Not sent because the sender's connection did not take any more.
     pub saturated: u64,
-    /// Dispatched with a due time in the steady window.
-    pub dispatched_steady: u64,
-    /// Intended with a due time in the steady window.
-    pub intended_steady: u64,
+    /// Of the dispatched ones, those to which the server said no.
+    pub refused: u64,
 }
 
 impl Offered {
@@ -28,22 +26,35 @@ impl Offered {
     }
 
     pub fn add(&mut self, other: &Self) {
-        let Self {
-            intended,
-            dispatched,
-            underrun_behind,
-            underrun_offline,
-            saturated,
-            dispatched_steady,
-            intended_steady,
-        } = other;
+        let Self { intended, dispatched, underrun_behind, underrun_offline, saturated, refused } = other;
         self.intended += intended;
         self.dispatched += dispatched;
         self.underrun_behind += underrun_behind;
         self.underrun_offline += underrun_offline;
         self.saturated += saturated;
-        self.dispatched_steady += dispatched_steady;
-        self.intended_steady += intended_steady;
+        self.refused += refused;
+    }
+
+    /// Of the intended messages, those whose fate is decided; the others wait in a connection.
+    pub fn decided(&self) -> u64 {
+        self.dispatched + self.underrun() + self.saturated
+    }
+}
+
+/// What happened within the steady window, by the clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SteadyCounts {
+    /// Messages dispatched whose due time is in the window.
+    pub dispatched: u64,
+    /// First arrivals in the window, whenever they were due.
+    pub arrived: u64,
+}
+
+impl SteadyCounts {
+    pub fn add(&mut self, other: &Self) {
+        let Self { dispatched, arrived } = other;
+        self.dispatched += dispatched;
+        self.arrived += arrived;
     }
 }
 
@@ -59,7 +70,7 @@ pub struct Connections {
     pub dropped: u64,
     /// Opened after having been dropped.
     pub reconnected: u64,
-    /// Failures and drops by cause, such as `connect:refused` and `drop:reset`.
+    /// Failures, drops and refusals by cause, such as `connect:refused`, `drop:reset` and `refuse:not_a_member`.
     pub causes: BTreeMap<String, u64>,
 }
 

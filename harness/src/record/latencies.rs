@@ -59,8 +59,8 @@ impl Latencies {
         self.get(slot).map_or(0, Histogram::len)
     }
 
-    /// Fills what follows from the rest: the sums over the kinds of room, and `delivery_with_missing`, in which
-    /// `missing` deliveries (by [`RoomKind::index`]) count at `deadline` or at the longest delivery of any kind.
+    /// Fills what follows from the rest: the sums over the kinds of room, and `delivery_with_missing`, in which the
+    /// window's `missing` deliveries (by [`RoomKind::index`]) count at `deadline` or at the longest delivery of any kind.
     pub fn derive(&mut self, missing: [u64; RoomKind::ALL.len()], deadline: Duration) {
         self.sum_over_rooms();
         let longest = self.get(Slot::Plain(Metric::Delivery)).map_or(0, Histogram::max);

@@ -13,6 +13,7 @@ pub enum Metric {
     DeliveryWithMissing,
     Heartbeat,
     ScheduleLag,
+    LoopLag,
 }
 
 /// One row of [`METRICS`]. All values are microseconds, from 1 us to 1 h; longer ones count as 1 h.
@@ -30,8 +31,13 @@ const fn row(metric: Metric, name: &'static str, by_room: bool, doc: &'static st
     MetricInfo { metric, name, by_room, doc }
 }
 
-pub const METRICS: [MetricInfo; 9] = [
-    row(Metric::Connect, "connect", false, "TCP, TLS, upgrade and joining the groups, of every connection of the run"),
+pub const METRICS: [MetricInfo; 10] = [
+    row(
+        Metric::Connect,
+        "connect",
+        false,
+        "TCP, TLS, upgrade and joining the groups, of every connection of the run; time-outs included",
+    ),
     row(Metric::ConnectTcp, "connect_tcp", false, "the TCP handshake alone"),
     row(Metric::ConnectTls, "connect_tls", false, "the TLS handshake alone"),
     row(Metric::ConnectUpgrade, "connect_upgrade", false, "the WebSocket upgrade alone"),
@@ -41,14 +47,20 @@ pub const METRICS: [MetricInfo; 9] = [
         Metric::DeliveryWithMissing,
         "delivery_with_missing",
         true,
-        "`delivery`, with each missing delivery of the whole run counted at the deadline or the maximum, whichever is longer",
+        "`delivery`, with each missing one of the window counted at the deadline or the maximum, whichever is longer",
     ),
-    row(Metric::Heartbeat, "heartbeat", false, "heartbeat until its answer"),
+    row(Metric::Heartbeat, "heartbeat", false, "heartbeat until its answer; a missed one counts as its timeout"),
     row(
         Metric::ScheduleLag,
         "schedule_lag",
         false,
         "due time of a message until it is written: lateness of the generator",
+    ),
+    row(
+        Metric::LoopLag,
+        "loop_lag",
+        false,
+        "lateness of a timer that each shard sets every 50 ms, in the whole run: how long it stood still",
     ),
 ];
 
@@ -66,6 +78,12 @@ impl Slot {
         match self {
             Self::Plain(metric) => metric as usize,
             Self::Room(metric, kind) => METRICS.len() * (1 + kind.index()) + metric as usize,
+        }
+    }
+
+    pub fn metric(self) -> Metric {
+        match self {
+            Self::Plain(metric) | Self::Room(metric, _) => metric,
         }
     }
 

@@ -1,33 +1,37 @@
-//! One shard's numbers between two snapshots. Owned by the shard's thread; no lock, and no allocation after the first
-//! value of a slot.
+//! One shard's numbers between two snapshots. Owned by the shard's thread; no lock, and no allocation but for the first
+//! value of a slot in each second.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use super::counts::{Connections, Offered};
+use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
-use super::snapshot::{Event, ShardSnapshot};
+use super::snapshot::{Event, ShardSnapshot, ShardSums};
 use crate::ledger::{Measured, Seen};
 use crate::units::UnixNanos;
 use crate::wire::{DropCause, FailureKind, OpenTimes};
 
 /// Events kept between two snapshots; more are counted only.
 const MAX_EVENTS: usize = 200;
+/// Different causes that are kept apart.
+const MAX_CAUSES: usize = 100;
 
 #[derive(Debug, Default)]
 pub struct Recorder {
     shard: u32,
+    serial: u64,
     /// Due times of the steady window; empty until traffic starts.
     window: Range<UnixNanos>,
     pub offered: Offered,
+    window_counts: SteadyCounts,
     connections: Connections,
+    /// Devices that ended by a fault of the generator.
+    pub crashed: u64,
     steady: Latencies,
     other: Latencies,
     events: Vec<Event>,
     events_suppressed: u64,
-    /// Devices that ended by a fault of the generator.
-    pub crashed: u64,
 }
 
 impl Recorder {
@@ -39,17 +43,25 @@ impl Recorder {
         self.window = window;
     }
 
-    pub fn intended(&mut self, due: UnixNanos) {
-        self.offered.intended += 1;
-        self.offered.intended_steady += u64::from(self.window.contains(&due));
+    /// The window ends early.
+    pub fn end_window(&mut self, end: UnixNanos) {
+        self.window.end = self.window.end.min(end);
     }
 
     pub fn dispatched(&mut self, due: UnixNanos) {
         self.offered.dispatched += 1;
-        self.offered.dispatched_steady += u64::from(self.window.contains(&due));
+        self.window_counts.dispatched += u64::from(self.window.contains(&due));
+    }
+
+    /// The server said no to a message, or to something else when `of_message` is false.
+    pub fn refused(&mut self, code: &str, of_message: bool) {
+        self.offered.refused += u64::from(of_message);
+        self.cause(format!("refuse:{code}"));
     }
 
     pub fn delivery(&mut self, measured: &Measured) {
+        let arrived = measured.due.plus(measured.latency);
+        self.window_counts.arrived += u64::from(self.window.contains(&arrived));
         self.timed(Slot::Room(Metric::Delivery, measured.kind), measured.due, measured.latency);
     }
 
@@ -64,6 +76,11 @@ impl Recorder {
 
     pub fn lag(&mut self, due: UnixNanos, lag: Duration) {
         self.timed(Slot::Plain(Metric::ScheduleLag), due, lag);
+    }
+
+    /// The shard's own timer was this late, in whatever phase.
+    pub fn loop_lag(&mut self, lag: Duration) {
+        self.steady.record(Slot::Plain(Metric::LoopLag), lag);
     }
 
     fn timed(&mut self, slot: Slot, due: UnixNanos, latency: Duration) {
@@ -84,15 +101,26 @@ impl Recorder {
         }
     }
 
-    pub fn connect_failed(&mut self, kind: FailureKind) {
+    /// A time-out counts as a connect that took `after`, or failures would make the percentiles look better.
+    pub fn connect_failed(&mut self, kind: FailureKind, after: Duration) {
         self.connections.failed += 1;
-        *self.connections.causes.entry(format!("connect:{kind}")).or_default() += 1;
+        self.cause(format!("connect:{kind}"));
+        if kind == FailureKind::Timeout {
+            self.steady.record(Slot::Plain(Metric::Connect), after);
+        }
     }
 
     pub fn dropped(&mut self, cause: DropCause) {
         self.connections.online -= 1;
         self.connections.dropped += 1;
-        *self.connections.causes.entry(format!("drop:{cause}")).or_default() += 1;
+        self.cause(format!("drop:{cause}"));
+    }
+
+    /// Causes may hold what a server wrote, so their number is limited.
+    fn cause(&mut self, cause: String) {
+        let causes = &mut self.connections.causes;
+        let known = causes.contains_key(&cause) || causes.len() < MAX_CAUSES;
+        *causes.entry(if known { cause } else { "other".to_owned() }).or_default() += 1;
     }
 
     pub fn event(&mut self, at: Duration, kind: &'static str, detail: impl FnOnce() -> String) {
@@ -103,18 +131,24 @@ impl Recorder {
         }
     }
 
-    /// Takes what is new, with the sums.
-    pub fn take(&mut self, seen: &Seen) -> ShardSnapshot {
+    /// Takes what is new, with the sums; `seen` is the book's, `cpu` the thread's.
+    pub fn take(&mut self, seen: &Seen, cpu: Duration) -> ShardSnapshot {
+        self.serial += 1;
         ShardSnapshot {
             shard: self.shard,
-            seen: *seen,
-            offered: self.offered,
-            connections: self.connections.clone(),
+            serial: self.serial,
+            sums: ShardSums {
+                seen: *seen,
+                offered: self.offered,
+                steady: self.window_counts,
+                connections: self.connections.clone(),
+                crashed: self.crashed,
+                cpu,
+            },
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
-            crashed: self.crashed,
         }
     }
 

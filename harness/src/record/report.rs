@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::counts::{Connections, Offered};
+use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
 use crate::ledger::Deliveries;
@@ -28,6 +28,7 @@ pub struct RunReport {
     /// Mean of the connections up during the steady window; `None` without one.
     pub online_steady: Option<f64>,
     pub offered: Offered,
+    pub steady_counts: SteadyCounts,
     pub acked: u64,
     pub deliveries: Deliveries,
     /// Of the steady window, and every connect; with the derived ones.
@@ -38,9 +39,11 @@ pub struct RunReport {
     pub shards_lost: u32,
     /// Devices that ended by a fault of the generator.
     pub devices_crashed: u64,
+    /// Deliveries were still coming when the drain ended, so that what is missing may only be late.
+    pub drain_cut_short: bool,
 }
 
-/// Application performance index over the deliveries of the steady window and everything missing.
+/// Application performance index over the deliveries of the steady window and those missing of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Apdex {
     /// 0 to 1; `None` without a delivery.
@@ -73,6 +76,8 @@ pub struct GeneratorTotals {
     /// Growth of memory while connecting, over the connections; `None` where it could not be told.
     pub rss_bytes_per_connection: Option<u64>,
     pub shards: u32,
+    /// Share of one processor that the busiest shard used in the steady window, 0 to 1; `None` without two samples.
+    pub busiest_shard: Option<f64>,
     /// Whether the server ran in the same process.
     pub embedded_server: bool,
 }
@@ -98,8 +103,13 @@ impl Counter {
         COUNTERS.iter().find(|counter| counter.name == name)
     }
 
-    /// `None`: there was nothing to measure it on.
+    /// `None`: there was nothing to measure it on. A count of deliveries says nothing when none was expected, nor does
+    /// `lost` when the server never acknowledges.
     pub fn value(&self, report: &RunReport) -> Option<f64> {
+        let of_deliveries = self.name.starts_with("deliveries.");
+        if of_deliveries && report.deliveries.expected == 0 || self.name == "deliveries.lost" && report.acked == 0 {
+            return None;
+        }
         match self.read {
             Read::Count(read) => Some(read(report) as f64),
             Read::Number(read) => read(report),
@@ -116,7 +126,7 @@ const fn number(name: &'static str, doc: &'static str, read: fn(&RunReport) -> O
 }
 
 /// Messages and deliveries count the whole run, rates the steady window.
-pub const COUNTERS: [Counter; 30] = [
+pub const COUNTERS: [Counter; 32] = [
     count("connections.target", "connections planned", |r| r.connections_target),
     count("connections.peak", "most connections up at the end of any second", |r| r.connections_peak),
     count("connections.opened", "connections opened, reconnections included", |r| r.connections.opened),
@@ -124,11 +134,12 @@ pub const COUNTERS: [Counter; 30] = [
     count("connections.dropped", "connections that ended before the run did", |r| r.connections.dropped),
     count("connections.reconnected", "connections opened after a drop", |r| r.connections.reconnected),
     count("messages.intended", "messages due", |r| r.offered.intended),
-    count("messages.dispatched", "messages handed to a connection", |r| r.offered.dispatched),
+    count("messages.dispatched", "messages written to a connection", |r| r.offered.dispatched),
     count("messages.underrun", "messages not sent: generator late, or sender offline", |r| r.offered.underrun()),
     count("messages.underrun_behind", "of these: generator late", |r| r.offered.underrun_behind),
     count("messages.underrun_offline", "of these: sender offline", |r| r.offered.underrun_offline),
     count("messages.saturated", "messages not sent: the connection took no more", |r| r.offered.saturated),
+    count("messages.refused", "messages dispatched to which the server said no", |r| r.offered.refused),
     count("messages.acked", "messages acknowledged", |r| r.acked),
     count("deliveries.expected", "deliveries that the dispatched messages should make", |r| r.deliveries.expected),
     count("deliveries.delivered", "arrived in time", |r| r.deliveries.delivered),
@@ -143,14 +154,17 @@ pub const COUNTERS: [Counter; 30] = [
     count("deliveries.corrupted", "arrivals with altered content", |r| r.deliveries.corrupted),
     count("deliveries.unexpected", "frames that carry no id of this run", |r| r.deliveries.unexpected),
     count("deliveries.recovered", "arrived although never acknowledged", |r| r.deliveries.recovered),
-    number("rates.uplink_per_s", "messages dispatched per second of the steady window", |r| {
-        per_second(r.offered.dispatched_steady, r.steady)
+    number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
+        per_second(r.steady_counts.dispatched, r.steady)
     }),
-    number("rates.downlink_per_s", "first arrivals of these messages per second of the steady window", |r| {
-        per_second(r.latencies.count(Slot::Plain(Metric::Delivery)), r.steady)
+    number("rates.downlink_per_s", "first arrivals within the steady window, per second of it", |r| {
+        per_second(r.steady_counts.arrived, r.steady)
     }),
     number("apdex.score", "application performance index of deliveries, 0 to 1", |r| r.apdex.score),
     number("generator.cpu_seconds", "processor time of the generator", |r| Some(r.generator.cpu.as_secs_f64())),
+    number("generator.busiest_shard", "share of a processor that the busiest shard used in the steady window", |r| {
+        r.generator.busiest_shard
+    }),
 ];
 
 fn per_second(count: u64, span: Duration) -> Option<f64> {

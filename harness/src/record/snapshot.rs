@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use super::counts::{Connections, Offered};
+use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
 use crate::ledger::Seen;
 
-/// One shard's second. Counts are sums since the start; latencies and events are new since the last one taken.
+/// One shard's second. Latencies and events are new since the last one taken.
 #[derive(Debug, Default)]
 pub struct ShardSnapshot {
     pub shard: u32,
-    pub seen: Seen,
-    pub offered: Offered,
-    pub connections: Connections,
+    /// Grows with each snapshot of a shard, so that a late one is not taken for news.
+    pub serial: u64,
+    pub sums: ShardSums,
     /// Of what was due in the steady window, and every connect.
     pub steady: Latencies,
     /// Of everything else.
@@ -21,8 +21,19 @@ pub struct ShardSnapshot {
     pub events: Vec<Event>,
     /// Events that found no room.
     pub events_suppressed: u64,
-    /// Devices that ended by a fault of the generator, since the start.
+}
+
+/// A shard's sums since the start of the run.
+#[derive(Debug, Clone, Default)]
+pub struct ShardSums {
+    pub seen: Seen,
+    pub offered: Offered,
+    pub steady: SteadyCounts,
+    pub connections: Connections,
+    /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    /// Processor time of the shard's thread.
+    pub cpu: Duration,
 }
 
 /// Something that happened once, for `events.jsonl`.
@@ -30,12 +41,13 @@ pub struct ShardSnapshot {
 pub struct Event {
     /// Since the start of the run.
     pub at: Duration,
-    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `phase`, `interrupt` or `warning`.
+    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `refused`, `phase`, `interrupt` or `warning`.
     pub kind: &'static str,
     pub detail: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// In the order of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PhaseName {
     Connect,
     Ramp,
@@ -84,6 +96,8 @@ pub struct Snapshot {
     pub latencies: Latencies,
     pub events: Vec<Event>,
     pub events_suppressed: u64,
+    /// Share of one processor that each shard used since the snapshot before, 0 to 1.
+    pub shard_load: Vec<f64>,
     /// `None` where the system does not tell.
     pub generator: Option<GeneratorSample>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::record::{Ending, RunReport, STATS, Slot};
+use crate::record::{Counter, Ending, RunReport, STATS, Slot};
 use crate::units::{show_count, show_micros};
 use crate::verdict::{Outcome, Verdict};
 
@@ -22,13 +22,14 @@ fn write_table(out: &mut String, report: &RunReport, verdict: &Verdict) -> fmt::
     if !verdict.thresholds.is_empty() {
         writeln!(out, "\nthresholds")?;
     }
+    let width = verdict.thresholds.iter().map(|judged| judged.expression.chars().count()).max().unwrap_or(0);
     for judged in &verdict.thresholds {
         let mark = match judged.ok {
             Some(true) => "ok  ",
             Some(false) => "FAIL",
             None => "none",
         };
-        writeln!(out, "  {mark}  {:<44} {}", judged.expression, judged.value.as_deref().unwrap_or("no sample"))?;
+        writeln!(out, "  {mark}  {:<width$}  {}", judged.expression, judged.value.as_deref().unwrap_or("no sample"))?;
     }
     writeln!(out, "\nverdict: {}", verdict.outcome.name().to_uppercase())?;
     for reason in &verdict.reasons {
@@ -64,6 +65,7 @@ fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
             ("underrun", m.underrun()),
             ("saturated", m.saturated),
             ("acked", report.acked),
+            ("refused", m.refused),
         ],
     )?;
     row(
@@ -93,9 +95,8 @@ fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
     for (cause, count) in &c.causes {
         writeln!(out, "{:<13}{} x {cause}", "", show_count(*count))?;
     }
-    let seconds = report.steady.as_secs_f64().max(0.001);
-    let up = m.dispatched_steady as f64 / seconds;
-    let down = report.latencies.count(Slot::Plain(crate::record::Metric::Delivery)) as f64 / seconds;
+    let rate = |name| Counter::named(name).and_then(|counter| counter.value(report)).unwrap_or_default();
+    let (up, down) = (rate("rates.uplink_per_s"), rate("rates.downlink_per_s"));
     writeln!(out, "{:<13}{up:.1} messages/s up, {down:.1} deliveries/s down", "rates")?;
     let g = &report.generator;
     let with = if g.embedded_server { ", embedded server included" } else { "" };

@@ -30,7 +30,7 @@ impl fmt::Display for Explained<'_> {
         writeln!(f, "target       {place}")?;
         writeln!(
             f,
-            "connections  {} ({} accounts, {} of each user), opened at {}/s",
+            "connections  {} ({} accounts, {} connection(s) of each user), opened at {}/s",
             show_count(connections.into()),
             show_count(topology.user_count().into()),
             topology.devices_per_user(),

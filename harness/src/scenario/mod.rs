@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn a_drain_shorter_than_the_deadline_is_refused() {
+        let shown = problems_of(GOOD, &["phases.drain=1s", "deadline.delivery=2s"]);
+        assert!(
+            shown.contains("--set phases.drain=1s: phases.drain is 1s, shorter than deadline.delivery 2s"),
+            "{shown}"
+        );
+    }
+
+    #[test]
     fn a_mix_without_rooms_for_it_is_refused() {
         let shown = problems_of(GOOD, &["traffic.mix.group=1", "population.users=1"]);
         assert!(shown.contains("traffic.mix.group needs population.groups"), "{shown}");

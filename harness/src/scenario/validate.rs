@@ -24,6 +24,8 @@ const MAX_DEVICES: u64 = 10_000_000;
 const MAX_DEVICES_PER_USER: u64 = 256;
 /// Above this the schedule alone would keep a processor busy.
 const MAX_RATE: f64 = 10_000_000.0;
+/// One connection in a hundred seconds.
+const MIN_CONNECT_RATE: f64 = 0.01;
 const MAX_PAYLOAD_BYTES: u64 = 512 * 1024;
 const MAX_FRAME_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_SHARDS: u64 = 256;
@@ -43,6 +45,14 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     let generator = check.generator(&file.generator);
     if file.deadline.delivery.0.is_zero() {
         check.report("deadline.delivery", "must be longer than 0s");
+    }
+    if file.phases.drain < file.deadline.delivery {
+        let (drain, deadline) = (file.phases.drain, file.deadline.delivery);
+        let message = format!(
+            "is {drain}, shorter than deadline.delivery {deadline}: what is still in time would be judged lost; \
+             make it at least as long (it ends early when everything has come)"
+        );
+        check.report("phases.drain", message);
     }
     if let Some(topology) = &topology {
         check.mix_has_rooms(&traffic, topology);
@@ -185,8 +195,12 @@ impl Check<'_> {
     }
 
     fn phases(&mut self, file: &PhasesFile) -> Phases {
-        if file.connect_rate <= 0.0 {
-            self.report("phases.connect_rate", "must be above 0 connections per second");
+        if file.connect_rate < MIN_CONNECT_RATE {
+            let found = file.connect_rate;
+            self.report(
+                "phases.connect_rate",
+                format!("is {found}; write at least {MIN_CONNECT_RATE} connections per second"),
+            );
         }
         if file.hold.0.is_zero() {
             self.report("phases.hold", "must be longer than 0s: it is what is measured");

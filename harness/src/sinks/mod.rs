@@ -23,6 +23,8 @@ pub trait Sink {
 /// All outputs of a run.
 pub struct Sinks {
     sinks: Vec<Box<dyn Sink>>,
+    /// Whoever closed it does not want to see it, so its failures are none.
+    terminal: Option<Terminal>,
     failures: Vec<String>,
 }
 
@@ -35,24 +37,27 @@ impl std::fmt::Debug for Sinks {
 impl Sinks {
     /// The files of the run directory, and the terminal unless it shall be quiet.
     pub fn open(directory: &Path, terminal: Option<Terminal>) -> io::Result<Self> {
-        let mut sinks: Vec<Box<dyn Sink>> = vec![
+        let sinks: Vec<Box<dyn Sink>> = vec![
             Box::new(timeline::Timeline::create(&directory.join("timeline.jsonl"))?),
             Box::new(events::Events::create(&directory.join("events.jsonl"))?),
             Box::new(histogram_log::HistogramLog::create(&directory.join("latency.hlog"))?),
         ];
-        if let Some(terminal) = terminal {
-            sinks.push(Box::new(terminal));
-        }
-        Ok(Self { sinks, failures: Vec::new() })
+        Ok(Self { sinks, terminal, failures: Vec::new() })
     }
 
     pub fn snapshot(&mut self, snapshot: &Snapshot) {
         self.each(|sink| sink.snapshot(snapshot));
+        if let Some(terminal) = &mut self.terminal {
+            let _ = terminal.snapshot(snapshot);
+        }
     }
 
     /// Completes the outputs and tells what could not be written.
     pub fn finish(mut self) -> Vec<String> {
         self.each(|sink| sink.finish());
+        if let Some(terminal) = &mut self.terminal {
+            let _ = terminal.finish();
+        }
         self.failures
     }
 

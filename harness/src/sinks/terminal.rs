@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use super::Sink;
 use crate::record::{Metric, Slot, Snapshot};
 use crate::units::{show_count, show_micros};
 
@@ -70,13 +69,12 @@ impl Default for Terminal {
     }
 }
 
-impl Sink for Terminal {
-    fn name(&self) -> &'static str {
-        "the progress display"
-    }
-
-    fn snapshot(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        let line = self.line(snapshot);
+impl Terminal {
+    pub fn snapshot(&mut self, snapshot: &Snapshot) -> io::Result<()> {
+        let mut line = self.line(snapshot);
+        if snapshot.events.iter().any(|event| event.kind == "interrupt") {
+            line = format!("stopping: what is under way is drained and judged; Ctrl-C once more stops at once\n{line}");
+        }
         let mut out = io::stderr().lock();
         if self.redraws {
             write!(out, "\r\x1b[2K{line}")?;
@@ -91,7 +89,7 @@ impl Sink for Terminal {
         Ok(())
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         if self.redraws { writeln!(io::stderr()) } else { Ok(()) }
     }
 }

@@ -34,6 +34,7 @@ impl Timeline {
             let used = cpu - std::mem::replace(&mut self.cpu_before, cpu);
             json!({
                 "cpu_cores": round(used / span.as_secs_f64().max(0.001)),
+                "shard_load": snapshot.shard_load.iter().copied().map(round).collect::<Vec<_>>(),
                 "rss_bytes": sample.rss_bytes,
                 "open_files": sample.open_files,
             })

@@ -4,16 +4,18 @@ use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside the connections: results, standard streams, runtimes.
+/// Files beside the connections: results, standard streams, the main runtime.
 const OTHER_FILES: u64 = 64;
+/// Of each shard: poller, waker, timer.
+const FILES_PER_SHARD: u64 = 4;
 
 /// A limit that is too low for the plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Shortage {
     #[error(
-        "{needed} open files are needed ({connections} connections and {OTHER_FILES} others{embedded}), but this process \
+        "{needed} open files are needed ({connections} connections{embedded}, and others), but this process \
          may have {allowed}; raise the limit (`ulimit -n {needed}` in this shell) or lower population.users",
-        embedded = if *embedded { ", twice because the embedded server holds the other ends" } else { "" }
+        embedded = if *embedded { " and as many for the other ends in the embedded server" } else { "" }
     )]
     OpenFiles { needed: u64, connections: u64, embedded: bool, allowed: u64 },
     #[error(
@@ -24,8 +26,8 @@ pub enum Shortage {
 }
 
 /// Raises the limit of open files as far as is allowed, then compares it and the ports with the plan.
-pub fn check(connections: u64, addresses: u64, embedded_server: bool) -> Result<(), Shortage> {
-    let needed = connections * (1 + u64::from(embedded_server)) + OTHER_FILES;
+pub fn check(connections: u64, addresses: u64, shards: u64, embedded_server: bool) -> Result<(), Shortage> {
+    let needed = connections * (1 + u64::from(embedded_server)) + shards * FILES_PER_SHARD + OTHER_FILES;
     let allowed = raise_open_files(needed);
     if allowed < needed {
         return Err(Shortage::OpenFiles { needed, connections, embedded: embedded_server, allowed });
@@ -47,9 +49,8 @@ fn raise_open_files(needed: u64) -> u64 {
     if current >= needed {
         return current;
     }
-    let raised = needed.min(possible);
-    match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: limit.maximum }) {
-        Ok(()) => raised,
+    match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
+        Ok(()) => possible,
         Err(_) => current,
     }
 }
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_plan_with_more_connections_than_files_names_both_numbers() {
-        let error = check(u64::MAX / 8, 1, false).unwrap_err();
+        let error = check(u64::MAX / 8, 1, 2, false).unwrap_err();
         assert!(matches!(error, Shortage::OpenFiles { .. }), "{error}");
         assert!(error.to_string().contains("ulimit -n"), "{error}");
     }
@@ -75,7 +76,7 @@ mod tests {
     fn more_addresses_allow_more_ports() {
         let Some((from, to)) = port_range() else { return };
         let one = to - from + 1;
-        let ports = |connections, addresses| match check(connections, addresses, false) {
+        let ports = |connections, addresses| match check(connections, addresses, 0, false) {
             Err(Shortage::Ports { allowed, .. }) => Some(allowed),
             _ => None,
         };

@@ -1,11 +1,14 @@
 //! Threshold expressions: `<metric>.<stat> <op> <value>`, or a counter or ratio of two counters in place of the metric.
 
-use crate::record::{COUNTERS, Counter, METRICS, RunReport, STATS, Slot};
+use crate::record::{COUNTERS, Counter, METRICS, Metric, RunReport, STATS, Slot};
+use crate::scenario::RoomKind;
 use crate::units::{Span, micros, show_micros};
 
 /// Why an expression is refused, for people.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ExpressionError {
+    #[error("has '{found}', which is no comparison; write '{meant}'")]
+    Operator { found: &'static str, meant: &'static str },
     #[error("has no comparison; write for instance 'delivery.p99 < 2s' or 'deliveries.lost == 0'")]
     NoOperator,
     #[error("knows no '{name}'; {near}")]
@@ -34,6 +37,9 @@ const OPERATORS: [(&str, Operator); 6] = [
     (">", Operator::Greater),
 ];
 
+/// What people write instead.
+const SLIPS: [(&str, &str); 3] = [("=<", "<="), ("=>", ">="), ("<>", "!=")];
+
 #[derive(Debug, Clone, Copy)]
 enum Quantity {
     Latency { slot: Slot, stat: usize },
@@ -57,15 +63,24 @@ pub struct Judged {
     pub value: Option<String>,
     /// `None` without a sample.
     pub ok: Option<bool>,
+    /// Without as much latency as the schedule lag has at the same statistic it would hold.
+    pub fails_by_lag: bool,
 }
 
 impl Threshold {
     pub fn parse(expression: &str) -> Result<Self, ExpressionError> {
+        let slip = SLIPS.iter().find(|(found, _)| expression.contains(found));
+        if let Some((found, meant)) = slip {
+            return Err(ExpressionError::Operator { found, meant });
+        }
         let (at, sign, operator) = OPERATORS
             .iter()
             .filter_map(|(sign, operator)| expression.find(sign).map(|at| (at, *sign, *operator)))
             .min_by_key(|(at, sign, _)| (*at, 2 - sign.len()))
-            .ok_or(ExpressionError::NoOperator)?;
+            .ok_or_else(|| match expression.contains('=') {
+                true => ExpressionError::Operator { found: "=", meant: "==" },
+                false => ExpressionError::NoOperator,
+            })?;
         let name = expression[..at].trim();
         let quantity = quantity(name)?;
         let limit = limit(name, quantity, expression[at + sign.len()..].trim())?;
@@ -78,6 +93,10 @@ impl Threshold {
             expression: self.expression.clone(),
             value: value.map(|value| self.quantity.show(value)),
             ok: value.map(|value| self.holds(value)),
+            fails_by_lag: value.is_some_and(|value| {
+                let lag = self.quantity.lag(report);
+                lag > 0.0 && !self.holds(value) && self.holds((value - lag).max(0.0))
+            }),
         }
     }
 
@@ -106,6 +125,12 @@ fn quantity(name: &str) -> Result<Quantity, ExpressionError> {
         let slot = Slot::named(&metric.replace(' ', ""))?;
         Some((slot, stat.to_owned()))
     });
+    if latency.is_none() && name.contains('{') {
+        let kinds = RoomKind::ALL.map(RoomKind::name).join(", ");
+        let split: Vec<&str> = METRICS.iter().filter(|info| info.by_room).map(|info| info.name).collect();
+        let near = format!("rooms are {kinds}, and {} are kept apart by them", split.join(", "));
+        return Err(ExpressionError::UnknownName { name: name.to_owned(), near });
+    }
     let Some((slot, stat)) = latency else { return counter(name).map(Quantity::Counter) };
     let known = STATS.iter().position(|(known, _)| *known == stat);
     known.map(|stat| Quantity::Latency { slot, stat }).ok_or_else(|| ExpressionError::UnknownName {
@@ -161,6 +186,14 @@ impl Quantity {
         }
     }
 
+    /// Schedule lag in a latency that counts from the due time, at the same statistic.
+    fn lag(self, report: &RunReport) -> f64 {
+        let Self::Latency { slot, stat } = self else { return 0.0 };
+        let from_due = [Metric::Ack, Metric::Delivery, Metric::DeliveryWithMissing].contains(&slot.metric());
+        let lag = report.latencies.get(Slot::Plain(Metric::ScheduleLag)).filter(|_| from_due);
+        lag.filter(|_| STATS[stat].0 != "count").map_or(0.0, STATS[stat].1)
+    }
+
     fn show(self, value: f64) -> String {
         match self {
             Self::Latency { stat, .. } if STATS[stat].0 != "count" => show_micros(value),
@@ -198,6 +231,9 @@ mod tests {
     fn what_is_wrong_is_named_with_what_is_right() {
         for (expression, expected) in [
             ("delivery.p99", "has no comparison"),
+            ("delivery.p99 =< 2s", "write '<='"),
+            ("deliveries.lost = 0", "write '=='"),
+            ("delivery{room=grp}.p99 < 2s", "rooms are direct, group, system"),
             ("delivery.p98 < 1s", "a latency has count, min"),
             ("deliverys.p99 < 1s", "knows no 'deliverys.p99'"),
             ("deliveries.gone == 0", "known are deliveries.expected"),

@@ -14,6 +14,12 @@ use crate::units::{show_count, show_micros};
 
 /// Schedule lag p99 above this: the generator, not the platform, was late.
 pub const MAX_SCHEDULE_LAG_P99: Duration = Duration::from_millis(100);
+/// A shard that once stood still for longer can blame nobody for what it saw then.
+pub const MAX_LOOP_LAG: Duration = Duration::from_millis(500);
+/// A shard that used more of a processor than this read late what had come in time.
+pub const MAX_SHARD_LOAD: f64 = 0.9;
+/// A larger share of the expected deliveries that could not be judged: what was seen is not the whole.
+pub const MAX_UNVERIFIED_SHARE: f64 = 0.001;
 /// A larger share of the planned messages not sent: this was another load than the one asked about.
 pub const MAX_UNSENT_SHARE: f64 = 0.001;
 /// Fewer of the planned connections up on average in the steady window: likewise.
@@ -44,15 +50,31 @@ pub struct Verdict {
     pub thresholds: Vec<Judged>,
 }
 
-pub fn judge(report: &RunReport, thresholds: &[Threshold]) -> Verdict {
+impl Verdict {
+    /// The verdict itself could not be written: it passes nothing.
+    pub fn cannot_keep(&mut self, why: String) {
+        if self.outcome == Outcome::Pass {
+            self.outcome = Outcome::Inconclusive;
+        }
+        self.reasons.push(why);
+    }
+}
+
+/// `incomplete` says which results could not be written.
+pub fn judge(report: &RunReport, thresholds: &[Threshold], incomplete: Vec<String>) -> Verdict {
     let thresholds: Vec<Judged> = thresholds.iter().map(|threshold| threshold.judge(report)).collect();
-    let unfit = unfitness(report);
+    let mut unfit = unfitness(report);
+    let blurred = thresholds.iter().filter(|judged| judged.ok == Some(false) && judged.fails_by_lag);
+    unfit.extend(blurred.map(|judged| {
+        format!("{} may fail by the lateness of the generator alone: its schedule lag is as large", judged.expression)
+    }));
     let failed: Vec<String> = thresholds
         .iter()
         .filter(|judged| judged.ok == Some(false))
         .map(|judged| format!("{} does not hold: {}", judged.expression, judged.value.as_deref().unwrap_or("?")))
         .collect();
     let mut doubts = shortfalls(report);
+    doubts.extend(incomplete);
     let unsampled = thresholds.iter().filter(|judged| judged.ok.is_none());
     doubts.extend(unsampled.map(|judged| format!("{} has no sample", judged.expression)));
 
@@ -95,6 +117,25 @@ fn unfitness(report: &RunReport) -> Vec<String> {
             ));
         }
     }
+    if let Some(lag) = report.latencies.get(Slot::Plain(Metric::LoopLag)) {
+        let longest = Duration::from_micros(lag.max());
+        if longest > MAX_LOOP_LAG {
+            reasons.push(format!(
+                "the generator stood still for {}, more than {}",
+                show_micros(longest.as_micros() as f64),
+                show_micros(MAX_LOOP_LAG.as_micros() as f64)
+            ));
+        }
+    }
+    if let Some(load) = report.generator.busiest_shard.filter(|load| *load > MAX_SHARD_LOAD) {
+        reasons.push(format!(
+            "the generator was at its limit: its busiest shard used {:.0} % of a processor; spread the load over more",
+            load * 100.0
+        ));
+    }
+    if report.drain_cut_short {
+        reasons.push("deliveries were still coming when the drain ended, so the missing ones may only be late; lengthen phases.drain".to_owned());
+    }
     reasons
 }
 
@@ -111,6 +152,17 @@ fn shortfalls(report: &RunReport) -> Vec<String> {
             reasons.push("the steady window was too short to count connections; lengthen phases.hold".to_owned());
         }
         _ => {}
+    }
+    if report.deliveries.expected > 0 && report.deliveries.delivered + report.deliveries.late == 0 {
+        reasons.push("not a single delivery arrived".to_owned());
+    }
+    let (unverified, expected) = (report.deliveries.unverified, report.deliveries.expected);
+    if unverified as f64 > MAX_UNVERIFIED_SHARE * expected as f64 {
+        reasons.push(format!(
+            "{} of {} deliveries could not be judged: their receivers were not provably connected and reading",
+            show_count(unverified),
+            show_count(expected)
+        ));
     }
     let offered = &report.offered;
     for (unsent, why) in [

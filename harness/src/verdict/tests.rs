@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::Deliveries;
-use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered};
+use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts};
 use crate::scenario::RoomKind;
 
 /// Makes a good run bad.
@@ -25,6 +25,7 @@ fn good() -> RunReport {
         connections: Connections { online: 100, opened: 100, ..Connections::default() },
         online_steady: Some(100.0),
         offered: Offered { intended: 1000, dispatched: 1000, ..Offered::default() },
+        steady_counts: SteadyCounts { dispatched: 1000, arrived: 1000 },
         acked: 1000,
         deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
         apdex: Apdex::of(&latencies, 0),
@@ -32,12 +33,13 @@ fn good() -> RunReport {
         generator: GeneratorTotals::default(),
         shards_lost: 0,
         devices_crashed: 0,
+        drain_cut_short: false,
     }
 }
 
 fn judged(report: &RunReport, expressions: &[&str]) -> (Outcome, String) {
     let thresholds: Vec<Threshold> = expressions.iter().map(|e| Threshold::parse(e).unwrap()).collect();
-    let verdict = judge(report, &thresholds);
+    let verdict = judge(report, &thresholds, Vec::new());
     (verdict.outcome, verdict.reasons.join("; "))
 }
 
@@ -69,13 +71,18 @@ fn a_threshold_without_a_sample_is_inconclusive_and_hides_no_failure() {
 
 #[test]
 fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
-    let unfit: [(&str, Spoil); 5] = [
+    let unfit: [(&str, Spoil); 8] = [
         ("could not keep up", |report| report.offered.underrun_behind = 2),
         ("schedule lag p99", |report| {
             report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(200), 50);
         }),
         ("interrupted", |report| report.ending = Ending::Interrupted),
         ("shards of the generator", |report| report.shards_lost = 1),
+        ("stood still for 3.00s", |report| {
+            report.latencies.record_n(Slot::Plain(Metric::LoopLag), Duration::from_secs(3), 1);
+        }),
+        ("at its limit", |report| report.generator.busiest_shard = Some(0.95)),
+        ("lengthen phases.drain", |report| report.drain_cut_short = true),
         ("simulated devices", |report| report.devices_crashed = 1),
     ];
     for (expected, spoil) in unfit {
@@ -89,10 +96,11 @@ fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
 
 #[test]
 fn less_load_or_fewer_users_than_planned_cannot_pass() {
-    let short: [(&str, Spoil); 4] = [
+    let short: [(&str, Spoil); 5] = [
         ("fewer connections than planned", |report| report.online_steady = Some(98.0)),
         ("too short to count", |report| report.online_steady = None),
         ("not connected", |report| report.offered.underrun_offline = 2),
+        ("could not be judged", |report| report.deliveries.unverified = 2),
         ("took no more", |report| report.offered.saturated = 2),
     ];
     for (expected, spoil) in short {
@@ -103,4 +111,35 @@ fn less_load_or_fewer_users_than_planned_cannot_pass() {
         assert!(reasons.contains(expected), "{reasons}");
         assert_eq!(judged(&report, &["deliveries.delivered > 5000"]).0, Outcome::Fail, "{expected}");
     }
+}
+
+#[test]
+fn a_latency_that_fails_only_by_the_generators_own_lag_proves_nothing() {
+    let mut report = good();
+    // Half of the messages left 60 ms late, and deliveries took 3 ms beyond that.
+    report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(60), 1000);
+    report.latencies.record_n(Slot::Room(Metric::Delivery, RoomKind::Direct), Duration::from_millis(63), 1000);
+    report.latencies.derive([0; 3], Duration::from_secs(2));
+    let (outcome, reasons) = judged(&report, &["delivery.p99 < 50ms"]);
+    assert_eq!(outcome, Outcome::Inconclusive, "{reasons}");
+    assert!(reasons.contains("lateness of the generator"), "{reasons}");
+    assert_eq!(judged(&report, &["delivery.p99 < 1ms"]).0, Outcome::Fail, "the platform alone is slower than that");
+}
+
+#[test]
+fn results_that_could_not_be_written_do_not_pass_and_hide_no_failure() {
+    let thresholds = |expression| vec![Threshold::parse(expression).unwrap()];
+    let outcome = |expression| judge(&good(), &thresholds(expression), vec!["timeline.jsonl is incomplete".to_owned()]);
+    assert_eq!(outcome("deliveries.lost == 0").outcome, Outcome::Inconclusive);
+    assert_eq!(outcome("deliveries.delivered > 5000").outcome, Outcome::Fail);
+}
+
+#[test]
+fn counts_of_deliveries_say_nothing_when_none_was_expected_or_acknowledged() {
+    let mut report = good();
+    report.acked = 0;
+    assert_eq!(judged(&report, &["deliveries.lost == 0"]).0, Outcome::Inconclusive);
+    assert_eq!(judged(&report, &["deliveries.missing == 0"]).0, Outcome::Pass);
+    report.deliveries = Deliveries::default();
+    assert_eq!(judged(&report, &["deliveries.missing == 0"]).0, Outcome::Inconclusive);
 }

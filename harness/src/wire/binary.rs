@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::codec::Codec;
+use super::codec::{Codec, Payload};
 use super::frame::{Incoming, MessageKind, Outgoing};
 use super::framing::Kind;
 use super::id::MsgId;
@@ -52,8 +52,8 @@ fn push_short(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(bytes);
 }
 
-fn decode(bytes: &[u8], each: &mut dyn FnMut(Incoming<'_>)) {
-    each(parse(bytes).unwrap_or(Incoming::Foreign));
+fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
+    each(parse(payload.as_bytes()).unwrap_or(Incoming::Foreign));
 }
 
 fn parse(bytes: &[u8]) -> Option<Incoming<'_>> {

@@ -5,8 +5,24 @@ use super::frame::{Incoming, Outgoing};
 use super::framing::Kind;
 use super::{binary, json};
 
-/// Reads the payload of one frame, whatever its opcode, and calls back once for each thing said in it. Never panics.
-pub type Decode = fn(&[u8], &mut dyn FnMut(Incoming<'_>));
+/// What a frame carried, as its opcode says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload<'a> {
+    Text(&'a str),
+    Binary(&'a [u8]),
+}
+
+impl<'a> Payload<'a> {
+    pub fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Binary(bytes) => bytes,
+        }
+    }
+}
+
+/// Reads one frame, of either kind, and calls back once for each thing said in it. Never panics.
+pub type Decode = fn(Payload<'_>, &mut dyn FnMut(Incoming<'_>));
 
 #[derive(Debug, Clone, Copy)]
 pub struct Codec {
@@ -40,7 +56,7 @@ mod tests {
 
     fn decoded(codec: &Codec, bytes: &[u8]) -> Vec<String> {
         let mut heard = Vec::new();
-        (codec.decode)(bytes, &mut |incoming| heard.push(format!("{incoming:?}")));
+        (codec.decode)(Payload::Binary(bytes), &mut |incoming| heard.push(format!("{incoming:?}")));
         heard
     }
 
@@ -73,6 +89,8 @@ mod tests {
             (r#"{"type":"chat","msgId":"x","content":"a","seq":"odd"}"#, 1, "Message { id: None"),
             (r#"{"type":"welcome"}"#, 1, "Foreign"),
             (r#"{"msgId":12}"#, 1, "Foreign"),
+            (r#"{"type":"read","msgId":"018f0000-0000-7000-8000-000000000001"}"#, 1, "Foreign"),
+            (r#"{"type":"message","msgId":"x","content":"a"}"#, 1, "Message"),
             ("not json", 1, "Foreign"),
             ("", 1, "Foreign"),
             ("[]", 0, ""),

@@ -19,7 +19,6 @@ pub struct OpenTimes {
     pub tcp: Duration,
     pub tls: Option<Duration>,
     pub upgrade: Duration,
-    pub whole: Duration,
 }
 
 /// Opens a connection for `identity`, from `source` if given, before `deadline`.
@@ -55,8 +54,7 @@ pub async fn open(
         .await
         .map_err(|_| late("upgrading to WebSocket"))?
         .map_err(|source| ConnectError::Upgrade { address, source })?;
-    let done = Instant::now();
-    let times = OpenTimes { tcp: tcp_done - begin, tls, upgrade: done - upgrade_begin, whole: done - begin };
+    let times = OpenTimes { tcp: tcp_done - begin, tls, upgrade: upgrade_begin.elapsed() };
     Ok((Socket::new(transport, endpoint.max_frame_bytes, early), times))
 }
 

@@ -50,7 +50,6 @@ pub enum EndpointError {
 pub struct Endpoint {
     pub address: SocketAddr,
     pub codec: Codec,
-    pub connect_timeout: Duration,
     pub max_frame_bytes: usize,
     pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     source_ips: Vec<IpAddr>,
@@ -69,32 +68,34 @@ pub struct Identity<'a> {
 }
 
 impl Endpoint {
-    /// Resolves the name and reads the certificates. Takes at most the connect timeout.
-    pub async fn prepare(config: EndpointConfig<'_>) -> Result<Self, EndpointError> {
+    /// Resolves the name and reads the certificates. One endpoint for each address of the name that the source addresses
+    /// can reach, at least one. Takes at most the connect timeout.
+    pub async fn prepare(config: EndpointConfig<'_>) -> Result<Vec<Self>, EndpointError> {
         let wrong_url = |why: &str| EndpointError::Url { url: config.url.to_owned(), why: why.to_owned() };
         let uri: Uri = config.url.parse().map_err(|error| wrong_url(&format!("{error}")))?;
         let host = uri.host().ok_or_else(|| wrong_url("it names no host"))?.trim_matches(['[', ']']).to_owned();
         let encrypted = uri.scheme_str() == Some("wss");
         let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
-        let address = resolve(&host, port, config.connect_timeout, config.source_ips).await?;
+        let addresses = resolve(&host, port, config.connect_timeout, config.source_ips).await?;
         let tls = if encrypted {
             let name = ServerName::try_from(host.clone()).map_err(|error| wrong_url(&error.to_string()))?;
             Some((Arc::new(client_config(config.ca_file)?), name))
         } else {
             None
         };
-        Ok(Self {
+        let authority = uri.authority().map_or_else(|| host.clone(), |authority| authority.as_str().to_owned());
+        let with = |address: SocketAddr| Self {
             address,
             codec: config.codec,
-            connect_timeout: config.connect_timeout,
             max_frame_bytes: config.max_frame_bytes,
-            tls,
+            tls: tls.clone(),
             source_ips: config.source_ips.iter().copied().filter(|ip| ip.is_ipv4() == address.is_ipv4()).collect(),
-            authority: uri.authority().map_or_else(|| host.clone(), |authority| authority.as_str().to_owned()),
+            authority: authority.clone(),
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             headers: config.headers.to_vec(),
             query: config.query.to_vec(),
-        })
+        };
+        Ok(addresses.into_iter().map(with).collect())
     }
 
     /// The local address for the `nth` connection; `None`: the system chooses.
@@ -134,7 +135,12 @@ impl Endpoint {
     }
 }
 
-async fn resolve(host: &str, port: u16, within: Duration, source_ips: &[IpAddr]) -> Result<SocketAddr, EndpointError> {
+async fn resolve(
+    host: &str,
+    port: u16,
+    within: Duration,
+    source_ips: &[IpAddr],
+) -> Result<Vec<SocketAddr>, EndpointError> {
     let lookup = tokio::time::timeout(within, tokio::net::lookup_host((host, port))).await;
     let found = lookup
         .map_err(|_| EndpointError::ResolveTimeout { host: host.to_owned(), after: within })?
@@ -142,10 +148,11 @@ async fn resolve(host: &str, port: u16, within: Duration, source_ips: &[IpAddr])
     let found: Vec<SocketAddr> = found.collect();
     let first = *found.first().ok_or_else(|| EndpointError::NoAddress { host: host.to_owned() })?;
     if source_ips.is_empty() {
-        return Ok(first);
+        return Ok(found);
     }
-    let usable = |address: &&SocketAddr| source_ips.iter().any(|ip| ip.is_ipv4() == address.is_ipv4());
-    found.iter().find(usable).copied().ok_or(EndpointError::SourceFamily { address: first })
+    let usable = |address: &SocketAddr| source_ips.iter().any(|ip| ip.is_ipv4() == address.is_ipv4());
+    let reachable: Vec<SocketAddr> = found.into_iter().filter(usable).collect();
+    if reachable.is_empty() { Err(EndpointError::SourceFamily { address: first }) } else { Ok(reachable) }
 }
 
 fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, EndpointError> {

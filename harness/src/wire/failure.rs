@@ -106,6 +106,8 @@ pub enum DropCause {
     /// The stream ended without a close frame.
     NoClose,
     Reset,
+    /// The network gave up: what was sent was never confirmed.
+    Timeout,
     /// A heartbeat went unanswered although the peer said other things.
     HeartbeatTimeout,
     /// A heartbeat went unanswered and nothing else was heard.
@@ -133,6 +135,9 @@ impl DropCause {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
                 Self::Reset
             }
+            io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+                Self::Timeout
+            }
             _ => Self::Other,
         }
     }
@@ -145,6 +150,7 @@ impl fmt::Display for DropCause {
             Self::Code(code) => return write!(f, "closed_{code}"),
             Self::NoClose => "closed_without_close_frame",
             Self::Reset => "reset",
+            Self::Timeout => "timeout",
             Self::HeartbeatTimeout => "heartbeat_timeout",
             Self::HalfOpen => "half_open",
             Self::Protocol => "protocol_error",

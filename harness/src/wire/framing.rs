@@ -2,6 +2,7 @@
 //! in what was read, and messages become masked frames in a buffer that the caller shares among connections. A connection
 //! that is idle holds no buffer. Everything a server sends is bounded by the size given.
 
+use super::codec::Payload;
 use super::failure::DropCause;
 
 const TEXT: u8 = 0x1;
@@ -20,8 +21,8 @@ const MAX_HEADER_BYTES: usize = 14;
 /// What a server said, as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A message of the application, text or binary, put together if it came in fragments.
-    Data(&'a [u8]),
+    /// A message of the application, put together if it came in fragments.
+    Data(Payload<'a>),
     Ping(&'a [u8]),
     Pong(&'a [u8]),
     /// The last frame that is heard, with its code if it has one.
@@ -159,10 +160,10 @@ impl Assembler {
 }
 
 fn message(opcode: u8, payload: &[u8], hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), DropCause> {
-    if opcode == TEXT && std::str::from_utf8(payload).is_err() {
-        return Err(DropCause::Protocol);
-    }
-    hear(Frame::Data(payload));
+    hear(Frame::Data(match opcode {
+        TEXT => Payload::Text(std::str::from_utf8(payload).map_err(|_| DropCause::Protocol)?),
+        _ => Payload::Binary(payload),
+    }));
     Ok(())
 }
 
@@ -278,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_ping_between_fragments_and_a_character_cut_at_their_edge_lose_nothing() {
-        let text = "é🎉".as_bytes();
+        let whole = "é🎉";
+        let text = whole.as_bytes();
         let mut bytes = frame(false, TEXT, &text[..1]);
         bytes.extend(frame(true, PING, b"p"));
         bytes.extend(frame(false, 0, &text[1..4]));
@@ -286,7 +288,8 @@ mod tests {
         bytes.extend(frame(true, 0, &text[4..]));
         bytes.extend(frame(true, CLOSE, &1012_u16.to_be_bytes()));
         bytes.extend(frame(true, TEXT, b"after the end"));
-        let expected = shown(&[Frame::Ping(b"p"), Frame::Pong(b""), Frame::Data(text), Frame::Close(Some(1012))]);
+        let expected =
+            shown(&[Frame::Ping(b"p"), Frame::Pong(b""), Frame::Data(Payload::Text(whole)), Frame::Close(Some(1012))]);
         assert_eq!(heard(&bytes, &[usize::MAX]), (expected.clone(), Ok(())));
         assert_eq!(heard(&bytes, &[1]), (expected, Ok(())));
     }

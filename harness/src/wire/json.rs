@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::codec::Codec;
+use super::codec::{Codec, Payload};
 use super::frame::{Incoming, MessageKind, Outgoing};
 use super::framing::Kind;
 use super::id::MsgId;
@@ -49,8 +48,9 @@ fn push_number(out: &mut Vec<u8>, number: u64) {
 }
 
 fn push_quoted(out: &mut Vec<u8>, value: &str) {
-    let plain = value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
-    if plain {
+    // Looks at every byte, without an early end, so that many are looked at at once.
+    let odd = value.bytes().fold(false, |odd, b| odd | (b < 0x20) | (b == b'"') | (b == b'\\'));
+    if !odd {
         out.push(b'"');
         out.extend_from_slice(value.as_bytes());
         out.push(b'"');
@@ -59,35 +59,78 @@ fn push_quoted(out: &mut Vec<u8>, value: &str) {
     }
 }
 
-/// The fields that matter, borrowed from the frame where no escape forces a copy.
-#[derive(Deserialize)]
+/// The fields that matter; what is absent is empty.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Fields<'a> {
-    #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
-    #[serde(borrow, rename = "msgId", default)]
     id: Cow<'a, str>,
-    #[serde(borrow, default)]
     content: Cow<'a, str>,
-    #[serde(default)]
     seq: u64,
-    #[serde(borrow, default)]
     room: Cow<'a, str>,
-    #[serde(borrow, default)]
     code: Cow<'a, str>,
 }
 
-fn decode(bytes: &[u8], each: &mut dyn FnMut(Incoming<'_>)) {
-    // Serde would also read an array as the fields in order.
-    let is_object = bytes.trim_ascii_start().first() == Some(&b'{');
-    if is_object && let Ok(fields) = serde_json::from_slice::<Fields<'_>>(bytes) {
+fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
+    let text = match payload {
+        Payload::Text(text) => text,
+        Payload::Binary(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => return each(Incoming::Foreign),
+        },
+    };
+    if let Some(fields) = scan(text) {
         return each(fields.into_incoming());
     }
-    // Odd input: several messages in an array, or a field of another type than ours.
-    match serde_json::from_slice::<Value>(bytes) {
+    // Odd input: escapes, nesting, several messages in an array, or a field of another type than ours.
+    match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(items)) => items.iter().for_each(|item| each(lenient(item))),
         Ok(item) => each(lenient(&item)),
         Err(_) => each(Incoming::Foreign),
     }
+}
+
+/// Reads a flat object whose texts have no escapes, which is what platforms send; `None` for anything else. Strict JSON
+/// it does not check: what is altered shows in the content.
+fn scan(text: &str) -> Option<Fields<'_>> {
+    let mut rest = text.trim_ascii().strip_prefix('{')?;
+    let mut fields = Fields::default();
+    loop {
+        let key = take_text(&mut rest)?;
+        rest = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
+        if rest.starts_with('"') {
+            let value = Cow::Borrowed(take_text(&mut rest)?);
+            match key {
+                "type" => fields.kind = value,
+                "msgId" => fields.id = value,
+                "content" => fields.content = value,
+                "room" => fields.room = value,
+                "code" => fields.code = value,
+                _ => {}
+            }
+        } else {
+            let end = rest.bytes().position(|b| matches!(b, b',' | b'}' | b'{' | b'[' | b'"'))?;
+            let (value, after) = rest.split_at(end);
+            rest = after;
+            match key {
+                "seq" => fields.seq = value.trim_ascii_end().parse().ok()?,
+                "type" | "msgId" | "content" | "room" | "code" => return None,
+                _ => {}
+            }
+        }
+        rest = rest.trim_ascii_start();
+        match rest.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return (rest == "}").then_some(fields),
+        }
+    }
+}
+
+/// A text in quotes without escapes.
+fn take_text<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let inside = rest.trim_ascii_start().strip_prefix('"')?;
+    let end = memchr::memchr2(b'"', b'\\', inside.as_bytes())?;
+    *rest = inside[end..].strip_prefix('"')?;
+    Some(&inside[..end])
 }
 
 fn lenient(item: &Value) -> Incoming<'_> {
@@ -111,9 +154,59 @@ impl<'a> Fields<'a> {
             "pong" => Incoming::HeartbeatAnswer { seq: self.seq },
             "joined" => Incoming::Joined { room: self.room },
             "error" => Incoming::Refused { id, code: self.code },
-            // Whatever a platform calls it: something with an id is a message.
-            _ if !self.id.is_empty() => Incoming::Message { id, content: self.content },
+            "chat" | "group" | "system" => Incoming::Message { id, content: self.content },
+            // Whatever a platform calls it: something with an id and a content is a message.
+            _ if !self.id.is_empty() && !self.content.is_empty() => Incoming::Message { id, content: self.content },
             _ => Incoming::Foreign,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn odd_objects_are_left_to_the_full_reader() {
+        for text in [
+            r#"{"type":"chat","content":"a\nb"}"#,
+            r#"{"type":"chat","extra":{"a":1}}"#,
+            r#"{"type":"chat","extra":[1]}"#,
+            r#"{"type":null}"#,
+            r#"{"seq":-1}"#,
+            r#"[{"type":"chat"}]"#,
+            r#"{"type":"chat"} {"type":"chat"}"#,
+            r#"{"type":"chat""#,
+            "{}",
+            "",
+        ] {
+            assert_eq!(scan(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_scan_reads_the_full_reader_reads_alike(
+            entries in proptest::collection::hash_map("type|msgId|content|room|code|other", "[ -~é🎉]{0,20}", 0..6),
+            seq in proptest::option::of(any::<u32>()), blank in "[ \n]{0,2}"
+        ) {
+            let mut object: serde_json::Map<String, Value> =
+                entries.into_iter().map(|(key, value)| (key, value.into())).collect();
+            if let Some(seq) = seq {
+                object.insert("seq".to_owned(), seq.into());
+            }
+            let item = Value::Object(object);
+            let text = item.to_string().replace(',', &format!("{blank},{blank}"));
+            if let (Some(fields), Ok(full)) = (scan(&text), serde_json::from_str::<Value>(&text)) {
+                prop_assert_eq!(fields.into_incoming(), lenient(&full));
+            }
+        }
+
+        #[test]
+        fn any_text_is_scanned_without_panic(text in "[{}:,\"\\\\\\[ a-zé🎉0-9-]{0,60}") {
+            scan(&text);
         }
     }
 }

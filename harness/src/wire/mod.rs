@@ -13,12 +13,12 @@ mod socket;
 mod transport;
 mod upgrade;
 
-pub use codec::{Codec, PROTOCOLS, protocol};
+pub use codec::{Codec, PROTOCOLS, Payload, protocol};
 pub use connect::{OpenTimes, open};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointError, Identity};
 pub use failure::{ConnectError, DropCause, FailureKind};
 pub use frame::{Incoming, MessageKind, Outgoing};
-pub use framing::Kind;
+pub use framing::{Assembler, Frame, Kind, push_frame};
 pub use id::{MAX_SEQ, MsgId, Token};
 pub use socket::{Heard, Scratch, Socket};
 pub use upgrade::UpgradeError;

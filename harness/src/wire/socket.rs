@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::codec::Codec;
+use super::codec::{Codec, Payload};
 use super::failure::DropCause;
 use super::frame::Outgoing;
 use super::framing::{Assembler, Frame, Kind, push_frame};
@@ -32,6 +32,11 @@ impl Scratch {
         Self { read: vec![0; READ_BYTES].into(), write: Vec::with_capacity(2 * WRITE_BYTES), mask: seed | 1 }
     }
 
+    /// Throws away what was written; for measurements without a peer.
+    pub fn forget(&mut self) {
+        self.write.clear();
+    }
+
     /// Xorshift (Marsaglia 2003).
     fn next_mask(&mut self) -> [u8; 4] {
         self.mask ^= self.mask << 13;
@@ -44,7 +49,7 @@ impl Scratch {
 /// What was heard, as far as the application is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard<'a> {
-    Data(&'a [u8]),
+    Data(Payload<'a>),
     /// With the payload of the ping that it answers, if the peer keeps to the standard.
     Pong(&'a [u8]),
     /// Nothing but a sign of life.
