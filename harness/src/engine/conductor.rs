@@ -23,7 +23,7 @@ const SHARDS_FIRST: Duration = Duration::from_millis(50);
 const PROOF_MARGIN: Duration = Duration::from_secs(2);
 /// The drain ends early when nothing was under way for so many snapshots: a repeated delivery may follow the last one.
 const CALM_SECONDS: u32 = 2;
-/// Deliveries that came in the last part of a drain mean that it was too short.
+/// Deliveries that came so shortly before the end of a drain, or in its second half, mean that it was too short.
 const STILL_COMING: Duration = Duration::from_secs(2);
 
 type ShardEnd = std::io::Result<(Book, Box<ShardSnapshot>)>;
@@ -151,7 +151,8 @@ impl<'a> Conductor<'a> {
         self.calm = 0;
         let until = Instant::now() + self.common.plan.phases.drain;
         let waited = self.wait_out(until, |this| this.calm >= CALM_SECONDS).await?;
-        let still_coming = self.last_arrival.elapsed() < STILL_COMING && !self.gathered.nothing_under_way();
+        let lately = STILL_COMING.min(self.common.plan.phases.drain / 2);
+        let still_coming = self.last_arrival.elapsed() < lately && !self.gathered.nothing_under_way();
         self.findings.drain_cut_short = waited == Waited::TimedOut && still_coming;
         Ok(())
     }
