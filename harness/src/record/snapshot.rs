@@ -76,6 +76,16 @@ pub struct GeneratorSample {
     pub rss_bytes: u64,
     pub rss_peak_bytes: u64,
     pub open_files: u64,
+    /// Of all threads since their start: those that waited, and those that were made to.
+    pub switches_voluntary: u64,
+    pub switches_forced: u64,
+    /// Of all interfaces, loopback included, since the start of the system.
+    pub net_rx_bytes: u64,
+    pub net_tx_bytes: u64,
+    pub net_drops: u64,
+    /// TCP sockets of the whole host, and those that only wait for their port to become free.
+    pub tcp_in_use: u64,
+    pub tcp_time_wait: u64,
 }
 
 /// One second of the run, over all shards.

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::Sink;
 use crate::ledger::Seen;
-use crate::record::{Connections, Offered, STATS, Slot, Snapshot};
+use crate::record::{Connections, GeneratorSample, Offered, STATS, Slot, Snapshot};
 
 #[derive(Debug)]
 pub struct Timeline {
     file: BufWriter<File>,
     before: (Seen, Offered, Connections),
-    cpu_before: f64,
+    sample_before: GeneratorSample,
 }
 
 /// Statistics of a second; the whole distribution is in `latency.hlog`.
@@ -22,7 +22,11 @@ const SECOND_STATS: [&str; 5] = ["count", "p50", "p90", "p99", "max"];
 
 impl Timeline {
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: BufWriter::new(File::create(path)?), before: Default::default(), cpu_before: 0.0 })
+        Ok(Self {
+            file: BufWriter::new(File::create(path)?),
+            before: Default::default(),
+            sample_before: GeneratorSample::default(),
+        })
     }
 
     fn line(&mut self, snapshot: &Snapshot) -> Value {
@@ -30,13 +34,20 @@ impl Timeline {
         let (seen_before, offered_before, connections_before) = &self.before;
         let per_second = |now: u64, before: u64| (now - before) as f64 / span.as_secs_f64().max(0.001);
         let generator = snapshot.generator.map(|sample| {
-            let cpu = sample.cpu.as_secs_f64();
-            let used = cpu - std::mem::replace(&mut self.cpu_before, cpu);
+            let before = std::mem::replace(&mut self.sample_before, sample);
+            let used = sample.cpu.saturating_sub(before.cpu).as_secs_f64();
             json!({
                 "cpu_cores": round(used / span.as_secs_f64().max(0.001)),
                 "shard_load": snapshot.shard_load.iter().copied().map(round).collect::<Vec<_>>(),
                 "rss_bytes": sample.rss_bytes,
                 "open_files": sample.open_files,
+                "switches_voluntary": sample.switches_voluntary.saturating_sub(before.switches_voluntary),
+                "switches_forced": sample.switches_forced.saturating_sub(before.switches_forced),
+                "net_rx_bytes": sample.net_rx_bytes.saturating_sub(before.net_rx_bytes),
+                "net_tx_bytes": sample.net_tx_bytes.saturating_sub(before.net_tx_bytes),
+                "net_drops": sample.net_drops.saturating_sub(before.net_drops),
+                "tcp_in_use": sample.tcp_in_use,
+                "tcp_time_wait": sample.tcp_time_wait,
             })
         });
         json!({
