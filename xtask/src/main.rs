@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
+mod instructions;
 mod layers;
 mod setup;
 mod steps;
@@ -24,12 +26,22 @@ enum Task {
     Test,
     /// Check which module of the harness uses which
     Layers,
+    /// Count the instructions of a message's path and compare with the recorded counts
+    Instructions(instructions::Options),
+    /// Measure what the generator costs on this machine, beside a client that only moves the bytes
+    Bench(bench::Options),
+    /// The client that only moves the bytes; started by `bench`
+    #[command(hide = true)]
+    BenchFloor(bench::FloorOptions),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Test => test::run(),
         Task::Layers => layers::run(),
+        Task::Instructions(options) => instructions::run(&options),
+        Task::Bench(options) => bench::run(&options),
+        Task::BenchFloor(options) => bench::run_floor(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,6 +24,7 @@ const NEEDS: &[Need] = &[
     Need { probe: &["cargo", "clippy", "--version"], source: Source::Rustup("clippy"), purpose: "lints" },
     Need { probe: &["node", "--version"], source: Source::Debian("nodejs"), purpose: "foreign chat server" },
     Need { probe: &["npm", "--version"], source: Source::Debian("npm"), purpose: "foreign chat server" },
+    Need { probe: &["valgrind", "--version"], source: Source::Debian("valgrind"), purpose: "instruction counts" },
 ];
 
 /// Makes sure that everything the tests call is there.

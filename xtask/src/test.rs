@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything a change must pass, cheapest first.
 
 use crate::steps::{Steps, cargo, command};
-use crate::{layers, setup, workspace};
+use crate::{instructions, layers, setup, workspace};
 
 /// Prepares the machine, runs every check in order and stops at the first that fails.
 pub fn run() -> Result<(), String> {
@@ -18,6 +18,7 @@ fn take_all(steps: &mut Steps) -> Result<(), String> {
     steps.take("layers", layers::run)?;
     steps.take("release binaries", || cargo(&["build", "--release", "--workspace", "--bins"]))?;
     steps.take("unit and property tests", || cargo(&["test", "--workspace", "--exclude", "uproar-tests"]))?;
+    steps.take("instruction counts", instructions::check)?;
     steps.take("foreign server", install_foreign_server)?;
     steps.take("end-to-end tests", end_to_end)
 }
