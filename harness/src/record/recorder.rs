@@ -123,9 +123,12 @@ impl Recorder {
         *causes.entry(if known { cause } else { "other".to_owned() }).or_default() += 1;
     }
 
+    /// Notes an event, unless there were too many since the last snapshot. `RUST_LOG=uproar=debug` shows it at once.
     pub fn event(&mut self, at: Duration, kind: &'static str, detail: impl FnOnce() -> String) {
         if self.events.len() < MAX_EVENTS {
-            self.events.push(Event { at, kind, detail: detail() });
+            let detail = detail();
+            tracing::debug!(kind, detail);
+            self.events.push(Event { at, kind, detail });
         } else {
             self.events_suppressed += 1;
         }
