@@ -23,6 +23,9 @@ fn quickstart_passes_and_loses_nothing() {
     result.assert_files();
     let steady = result.summary()["window"]["steady_seconds"].as_f64().unwrap_or(0.0);
     result.check(result.timeline().len() as f64 >= steady.floor(), "the timeline has a line for each second");
+    let bytes = fs::metadata(result.dir.join("timeline.jsonl")).expect("the timeline").len();
+    let an_hour = bytes / result.timeline().len() as u64 * 3600;
+    result.check(an_hour < 20_000_000, &format!("an hour of timeline stays under 20 MB: {an_hour} bytes"));
 }
 
 #[test]
