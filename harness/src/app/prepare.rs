@@ -11,7 +11,7 @@ use super::embedded::Embedded;
 use super::error::AppError;
 use crate::cli::ScenarioArgs;
 use crate::clock::RunClock;
-use crate::scenario::{self, Place, Plan, Problem, Protocol, UserIx};
+use crate::scenario::{self, Place, Plan, Problem, UserIx};
 use crate::sources::limits;
 use crate::verdict::Threshold;
 use crate::wire::{self, ConnectError, Endpoint, EndpointConfig, Identity, UpgradeError};
@@ -93,13 +93,9 @@ fn endpoint_config<'a>(plan: &'a Plan, server: Option<&'a Embedded>) -> Endpoint
         (Place::Url(url), _) => url.as_str(),
         (Place::Embedded { .. }, server) => server.map_or("", Embedded::url),
     };
-    let name = match target.protocol {
-        Protocol::Json => "json",
-        Protocol::Binary => "binary",
-    };
     EndpointConfig {
         url,
-        codec: wire::protocol(name).expect("every protocol of a plan is in the list of protocols"),
+        codec: wire::protocol(target.protocol.name()).expect("every protocol of a plan is in the list of protocols"),
         headers: &target.headers,
         query: if server.is_some() && target.query.is_empty() { Embedded::query() } else { &target.query },
         connect_timeout: target.connect_timeout,

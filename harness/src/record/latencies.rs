@@ -55,6 +55,11 @@ impl Latencies {
         self.0[slot.index()].as_deref().filter(|histogram| !histogram.is_empty())
     }
 
+    /// What was recorded, by the names of `summary.json`.
+    pub fn named(&self) -> impl Iterator<Item = (String, &Histogram<u64>)> {
+        Slot::all().filter_map(|(slot, name)| Some((name, self.get(slot)?)))
+    }
+
     pub fn count(&self, slot: Slot) -> u64 {
         self.get(slot).map_or(0, Histogram::len)
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::record::{COUNTERS, Read, RunReport, STATS, Slot};
+use crate::record::{COUNTERS, Read, RunReport, STATS};
 use crate::verdict::Verdict;
 
 const SCHEMA: u32 = 1;
@@ -43,8 +43,9 @@ pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
 }
 
 fn latencies(report: &RunReport) -> Map<String, Value> {
-    let recorded = Slot::all().filter_map(|(slot, name)| Some((name, report.latencies.get(slot)?)));
-    recorded
+    report
+        .latencies
+        .named()
         .map(|(name, histogram)| {
             let stats = STATS.iter().map(|(stat, read)| {
                 let value = read(histogram);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::record::{Counter, Ending, RunReport, STATS, Slot};
+use crate::record::{Counter, Ending, RunReport, STATS};
 use crate::units::{show_count, show_micros};
 use crate::verdict::{Outcome, Verdict};
 
@@ -125,8 +125,7 @@ fn latencies(out: &mut String, report: &RunReport) -> fmt::Result {
         write!(out, "{stat:>10}")?;
     }
     writeln!(out)?;
-    for (slot, name) in Slot::all() {
-        let Some(histogram) = report.latencies.get(slot) else { continue };
+    for (name, histogram) in report.latencies.named() {
         write!(out, "{name:<36}")?;
         for (stat, read) in STATS.iter().filter(|(stat, _)| SHOWN_STATS.contains(stat)) {
             let value = read(histogram);

@@ -74,6 +74,16 @@ pub enum ProtocolName {
     Binary,
 }
 
+impl ProtocolName {
+    /// As it is written in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Binary => "binary",
+        }
+    }
+}
+
 /// Who is simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -13,10 +13,9 @@ mod split;
 mod topology;
 mod validate;
 
+pub use file::ProtocolName;
 pub use payload::Payload;
-pub use plan::{
-    Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Protocol, Reconnect, Target, Traffic,
-};
+pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
 pub use problem::{Problem, Problems};
 pub use schedule::{Due, Schedule};
 pub use shape::schema;

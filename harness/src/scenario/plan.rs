@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::file::ProtocolName;
 use super::payload::Payload;
 use super::topology::{RoomKind, Topology};
 use crate::units::Rate;
@@ -30,7 +31,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub place: Place,
-    pub protocol: Protocol,
+    pub protocol: ProtocolName,
     /// Name and value, with `{user}` and `{device}` not yet filled in; likewise `query`.
     pub headers: Vec<(String, String)>,
     pub query: Vec<(String, String)>,
@@ -45,12 +46,6 @@ pub struct Target {
 pub enum Place {
     Embedded { faults: Vec<mock_server::Fault> },
     Url(String),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    Json,
-    Binary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,13 +8,11 @@ use std::thread::available_parallelism;
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::file::{
-    ArrivalsName, GeneratorFile, HeartbeatFile, HeartbeatName, PhasesFile, PopulationFile, ProtocolName, ReconnectFile,
+    ArrivalsName, GeneratorFile, HeartbeatFile, HeartbeatName, PhasesFile, PopulationFile, ReconnectFile,
     ReconnectName, ScenarioFile, TargetFile, TrafficFile,
 };
 use super::payload::Payload;
-use super::plan::{
-    Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Protocol, Reconnect, Target, Traffic,
-};
+use super::plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
 use super::problem::{Problem, Problems};
 use super::source::Origins;
 use super::topology::{RoomKind, Topology};
@@ -153,10 +151,7 @@ impl Check<'_> {
         let max_frame = self.whole("target.max_frame_bytes", file.max_frame_bytes, 1024..=MAX_FRAME_BYTES);
         Target {
             place: self.place(file),
-            protocol: match file.protocol {
-                ProtocolName::Json => Protocol::Json,
-                ProtocolName::Binary => Protocol::Binary,
-            },
+            protocol: file.protocol,
             headers: file.headers.clone().into_iter().collect(),
             query: file.query.clone().into_iter().collect(),
             connect_timeout: file.connect_timeout.0,

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use super::Sink;
-use crate::record::{Slot, Snapshot};
+use crate::record::Snapshot;
 
 pub struct HistogramLog {
     file: BufWriter<File>,
@@ -34,8 +34,7 @@ impl Sink for HistogramLog {
     fn snapshot(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         // Without a header the builder writes nothing, so each second continues the log.
         let mut log = IntervalLogWriterBuilder::new().begin_log_with(&mut self.file, &mut self.serializer)?;
-        for (slot, name) in Slot::all() {
-            let Some(histogram) = snapshot.latencies.get(slot) else { continue };
+        for (name, histogram) in snapshot.latencies.named() {
             let begin = snapshot.at.saturating_sub(snapshot.span);
             log.write_histogram(histogram, begin, snapshot.span, Tag::new(&name)).map_err(io::Error::other)?;
         }

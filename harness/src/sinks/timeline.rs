@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Sink;
 use crate::ledger::Seen;
-use crate::record::{Connections, GeneratorSample, Offered, STATS, Slot, Snapshot};
+use crate::record::{Connections, GeneratorSample, Offered, STATS, Snapshot};
 
 #[derive(Debug)]
 pub struct Timeline {
@@ -89,8 +89,9 @@ impl Timeline {
 }
 
 fn latencies(snapshot: &Snapshot) -> Map<String, Value> {
-    let recorded = Slot::all().filter_map(|(slot, name)| Some((name, snapshot.latencies.get(slot)?)));
-    recorded
+    snapshot
+        .latencies
+        .named()
         .map(|(name, histogram)| {
             let stats = STATS.iter().filter(|(stat, _)| SECOND_STATS.contains(stat));
             let stats: Map<String, Value> =
