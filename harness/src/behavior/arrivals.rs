@@ -2,11 +2,12 @@
 //! keeps what its own users send, so the shares of any split add up to the plan, message by message.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::BEHAVIORS;
 use crate::scenario::dice::{self, Use};
-use crate::scenario::{Plan, RoomKind, Schedule, StreamIx, Topology, UserIx};
+use crate::scenario::{Plan, RoomKind, Schedule, StreamIx, UserIx};
 
 /// One message of the run's schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,44 +26,42 @@ pub struct Own {
 }
 
 #[derive(Debug)]
-pub struct Arrivals<'p> {
-    topology: &'p Topology,
-    mix: &'p [(RoomKind, f64)],
-    seed: u64,
+pub struct Arrivals {
+    plan: Arc<Plan>,
     schedule: Schedule,
     users: Range<u32>,
 }
 
-impl<'p> Arrivals<'p> {
+impl Arrivals {
     /// What `users` send.
-    pub fn new(plan: &'p Plan, users: Range<u32>) -> Self {
+    pub fn new(plan: Arc<Plan>, users: Range<u32>) -> Self {
         let schedule = Schedule::new(plan.seed, plan.traffic.arrivals, plan.traffic.rate, &plan.phases);
-        Self { topology: &plan.topology, mix: &plan.traffic.mix, seed: plan.seed, schedule, users }
+        Self { plan, schedule, users }
     }
 
     fn kind(&self, index: u64) -> RoomKind {
-        let x = dice::unit(dice::roll(self.seed, Use::Kind, index));
+        let x = dice::unit(dice::roll(self.plan.seed, Use::Kind, index));
         let mut sum = 0.0;
-        for (kind, share) in self.mix {
+        for (kind, share) in &self.plan.traffic.mix {
             sum += share;
             if x < sum {
                 return *kind;
             }
         }
         // Rounding may leave the sum a hair below 1.
-        self.mix.iter().rev().find(|(_, share)| *share > 0.0).map_or(RoomKind::Direct, |(kind, _)| *kind)
+        self.plan.traffic.mix.iter().rev().find(|(_, share)| *share > 0.0).map_or(RoomKind::Direct, |(kind, _)| *kind)
     }
 }
 
-impl Iterator for Arrivals<'_> {
+impl Iterator for Arrivals {
     type Item = Arrival;
 
     fn next(&mut self) -> Option<Arrival> {
         let due = self.schedule.next()?;
         let kind = self.kind(due.index);
         let behavior = BEHAVIORS.iter().find(|behavior| behavior.kind == kind)?;
-        let stream = (behavior.pick)(self.topology, dice::roll(self.seed, Use::Stream, due.index))?;
-        let sender = self.topology.stream(stream)?.sender;
+        let stream = (behavior.pick)(&self.plan.topology, dice::roll(self.plan.seed, Use::Stream, due.index))?;
+        let sender = self.plan.topology.stream(stream)?.sender;
         let own = self.users.contains(&sender.0).then_some(Own { stream, sender });
         Some(Arrival { due: due.after, own })
     }
@@ -75,23 +74,23 @@ mod tests {
     use super::*;
     use crate::scenario::{Share, load};
 
-    fn plan(seed: u64, users: u64, extra: &[String]) -> Plan {
+    fn plan(seed: u64, users: u64, extra: &[String]) -> Arc<Plan> {
         let text = "target.url = \"embedded\"\n\
                     traffic = { rate = 200, mix = { direct = 65, group = 30, system = 5 } }\n\
                     phases = { ramp = \"1s\", warmup = \"1s\", hold = \"2s\" }\n";
         let mut sets = vec![format!("population.users={users}"), "population.groups=[{count=3,members=2}]".to_owned()];
         sets.extend_from_slice(extra);
         let loaded = load(text, "s.toml", &sets, seed);
-        loaded.plan.unwrap_or_else(|| panic!("{}", loaded.problems))
+        Arc::new(loaded.plan.unwrap_or_else(|| panic!("{}", loaded.problems)))
     }
 
     proptest! {
         #[test]
         fn the_shares_of_any_split_add_up_to_the_plan(seed: u64, users in 2_u64..50, count in 1_u32..9) {
             let plan = plan(seed, users, &[]);
-            let whole: Vec<Arrival> = Arrivals::new(&plan, 0..plan.topology.user_count()).collect();
+            let whole: Vec<Arrival> = Arrivals::new(plan.clone(), 0..plan.topology.user_count()).collect();
             let mut parts: Vec<Arrival> = (0..count)
-                .flat_map(|index| Arrivals::new(&plan, Share { index, count }.of(plan.topology.user_count())))
+                .flat_map(|index| Arrivals::new(plan.clone(), Share { index, count }.of(plan.topology.user_count())))
                 .filter(|arrival| arrival.own.is_some())
                 .collect();
             parts.sort_by_key(|arrival| arrival.due);
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_the_plan_bit_for_bit_and_another_does_not() {
-        let all = |seed| Arrivals::new(&plan(seed, 20, &[]), 0..21).collect::<Vec<Arrival>>();
+        let all = |seed| Arrivals::new(plan(seed, 20, &[]), 0..21).collect::<Vec<Arrival>>();
         assert_eq!(all(5), all(5));
         assert_ne!(all(5), all(6));
     }
@@ -111,7 +110,7 @@ mod tests {
     fn the_mix_is_kept() {
         let plan = plan(3, 20, &["traffic.rate=5000".to_owned()]);
         let mut counts = [0_u32; 3];
-        for arrival in Arrivals::new(&plan, 0..21) {
+        for arrival in Arrivals::new(plan.clone(), 0..21) {
             let own = arrival.own.expect("all users are ours");
             counts[plan.topology.stream(own.stream).unwrap().kind.index()] += 1;
         }

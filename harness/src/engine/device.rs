@@ -167,7 +167,6 @@ async fn connect(
 fn left(shard: &Shard, device: DeviceIx, end: End) {
     let cubicle = shard.cubicle(device);
     cubicle.online.set(false);
-    cubicle.waker.replace(None);
     let End::Dropped(cause) = end else { return };
     let mut recorder = shard.recorder.borrow_mut();
     recorder.offered.underrun_offline += cubicle.queue.borrow_mut().drain(..).count() as u64;

@@ -1,20 +1,43 @@
-//! Hands messages to connections when they are due. What cannot be handed over is counted, never shifted: the schedule
-//! goes on as if it had been sent.
+//! Sends messages when they are due. What cannot be sent is counted, never shifted: the schedule goes on as if it had
+//! been.
+//!
+//! The schedule has a task of its own that sleeps until the next message is due. While a shard has a burst of pushes to
+//! read, that task's turn comes late; so every connection first sends what is due, whoever's it is, and only then reads.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use super::alarm::Alarm;
-use super::shard::{Order, Pending, Shard};
+use super::cubicle::{Pending, send_now};
+use super::shard::{Order, Shard};
 use crate::behavior::{Arrivals, Own};
+use crate::scenario::DeviceIx;
 use crate::units::UnixNanos;
 
 /// After so many messages in a row the connections get a turn.
-const BATCH: u32 = 64;
+const BATCH: usize = 64;
+/// So far the schedule is walked in search of a message of the shard's own users before connections get a turn.
+const WALK: usize = 256;
+
+/// Where a shard stands in the schedule.
+#[derive(Debug)]
+pub struct Dispatch {
+    arrivals: Arrivals,
+    orders: watch::Receiver<Order>,
+    start: UnixNanos,
+    /// What is due next, `None` of another shard's; its time is the shard's `next_due`.
+    next: Option<Own>,
+    /// Devices that something waits for in this batch.
+    touched: Vec<DeviceIx>,
+}
+
+/// Later than any message.
+const NEVER: UnixNanos = UnixNanos(u64::MAX);
 
 /// Sets what depends on the start of traffic.
-pub fn begin(shard: &Shard, start: UnixNanos) {
+pub fn begin(shard: &Shard, start: UnixNanos, orders: &watch::Receiver<Order>) {
     let phases = &shard.common.plan.phases;
     let window = start.plus(phases.until_steady())..start.plus(phases.traffic());
     let mut book = shard.book.borrow_mut();
@@ -23,81 +46,114 @@ pub fn begin(shard: &Shard, start: UnixNanos) {
     for device in shard.own_devices() {
         book.begin(device, shard.cubicle(device).online.get());
     }
+    let arrivals = Arrivals::new(Arc::clone(&shard.common.plan), shard.users.clone());
+    let mut dispatch =
+        Dispatch { arrivals, orders: orders.clone(), start, next: None, touched: Vec::with_capacity(BATCH) };
+    shard.next_due.set(dispatch.walk());
+    shard.dispatch.replace(Some(dispatch));
+}
+
+impl Dispatch {
+    /// Goes on to the next message of this shard's users, or as far as one turn allows; when it is due.
+    fn walk(&mut self) -> UnixNanos {
+        for steps in 1.. {
+            let Some(arrival) = self.arrivals.next() else { break };
+            if arrival.own.is_some() || steps == WALK {
+                self.next = arrival.own;
+                return self.start.plus(arrival.due);
+            }
+        }
+        NEVER
+    }
+
+    /// No message that is due later is sent any more; `None` when sending is over.
+    fn until(&self) -> Option<UnixNanos> {
+        match *self.orders.borrow() {
+            Order::Traffic { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+}
+
+/// Sends what is due now, but no more than a batch.
+pub fn send_due(shard: &Shard) {
+    // Most of the time nothing is due, and that must cost nothing but a look at the clock.
+    let now = shard.common.clock.now();
+    if now < shard.next_due.get() {
+        return;
+    }
+    let mut dispatch = shard.dispatch.borrow_mut();
+    let Some(dispatch) = &mut *dispatch else { return };
+    let Some(until) = dispatch.until() else { return };
+    for _ in 0..BATCH {
+        let due = shard.next_due.get();
+        if due > now || due > until {
+            break;
+        }
+        if let Some(own) = dispatch.next.take() {
+            dispatch.touched.extend(queue(shard, own, due, now));
+        }
+        shard.next_due.set(dispatch.walk());
+    }
+    // After all of them are queued, so that those of one connection go out in one write.
+    dispatch.touched.drain(..).for_each(|device| send_now(shard, device));
 }
 
 /// Works off the shard's part of the schedule, up to the end that the order says.
-pub async fn send(
-    shard: &Shard,
-    alarm: &Alarm,
-    start: UnixNanos,
-    orders: &mut watch::Receiver<Order>,
-) -> io::Result<()> {
-    let mut in_a_row = 0;
-    for arrival in Arrivals::new(&shard.common.plan, shard.users.clone()) {
-        let due = start.plus(arrival.due);
-        if due > shard.common.clock.now() {
-            in_a_row = 0;
-        }
-        if !reach(shard, alarm, due, orders).await? {
-            return Ok(());
-        }
-        // Messages of other shards only cost the walk past them.
-        if let Some(own) = arrival.own {
-            one(shard, own, due);
-        }
-        in_a_row += 1;
-        if in_a_row == BATCH {
-            in_a_row = 0;
-            tokio::task::yield_now().await;
-        }
-    }
+pub async fn send(shard: &Shard, alarm: &Alarm, orders: &mut watch::Receiver<Order>) -> io::Result<()> {
+    let Order::Traffic { start, .. } = *orders.borrow() else { return Ok(()) };
     // The last message may be due long before the end.
-    reach(shard, alarm, start.plus(shard.common.plan.phases.traffic()), orders).await?;
-    Ok(())
-}
-
-/// Waits until `due`; `false` when sending ends before it.
-async fn reach(shard: &Shard, alarm: &Alarm, due: UnixNanos, orders: &mut watch::Receiver<Order>) -> io::Result<bool> {
+    let end = start.plus(shard.common.plan.phases.traffic());
     loop {
-        match *orders.borrow_and_update() {
-            Order::Traffic { until, .. } if due <= until => {}
-            Order::Traffic { until, .. } => {
-                shard.recorder.borrow_mut().end_window(until);
-                return Ok(false);
-            }
-            _ => return Ok(false),
+        let order = *orders.borrow_and_update();
+        let Order::Traffic { until, .. } = order else { break };
+        send_due(shard);
+        let next = shard.next_due.get().min(end);
+        if next > until {
+            shard.recorder.borrow_mut().end_window(until);
+            break;
         }
-        let wait = due.since(shard.common.clock.now());
+        let wait = next.since(shard.common.clock.now());
         if wait.is_zero() {
-            return Ok(true);
+            if shard.next_due.get() == NEVER {
+                break;
+            }
+            tokio::task::yield_now().await;
+            continue;
         }
         tokio::select! {
             rung = alarm.wait(wait) => rung?,
             // Without a conductor nobody wants the rest.
-            changed = orders.changed() => if changed.is_err() { return Ok(false) },
+            changed = orders.changed() => if changed.is_err() { break },
         }
     }
+    shard.next_due.set(NEVER);
+    shard.dispatch.replace(None);
+    Ok(())
 }
 
-fn one(shard: &Shard, own: Own, due: UnixNanos) {
+/// Puts a message into its connection's queue; the device, when it has to be told of it.
+fn queue(shard: &Shard, own: Own, due: UnixNanos, now: UnixNanos) -> Option<DeviceIx> {
     let plan = &shard.common.plan;
     let offered = &mut shard.recorder.borrow_mut().offered;
     offered.intended += 1;
-    let cubicle = shard.cubicle(plan.topology.sending_device(own.sender));
+    let device = plan.topology.sending_device(own.sender);
+    let cubicle = shard.cubicle(device);
     let mut queue = cubicle.queue.borrow_mut();
-    if shard.common.clock.now().since(due) > plan.generator.max_lag {
+    if now.since(due) > plan.generator.max_lag {
         offered.underrun_behind += 1;
     } else if !cubicle.online.get() {
         offered.underrun_offline += 1;
     } else if queue.len() < plan.generator.send_queue {
         queue.push_back(Pending { stream: own.stream, due });
-        cubicle.wake();
+        return (queue.len() == 1).then_some(device);
     } else if cubicle.blocked.get() {
         offered.saturated += 1;
     } else {
         // The peer would take more, but the connection had no turn.
         offered.underrun_behind += 1;
     }
+    None
 }
 
 /// Counts what still waits in the connections at the end of the run.

@@ -21,13 +21,26 @@ pub struct Gathered {
     events: Vec<Event>,
     events_suppressed: u64,
     emitted_at: Duration,
-    /// Processor time of each shard at the last emitted snapshot.
+    /// What each shard had used of and waited for a processor at the last emitted snapshot.
     cpu_before: Vec<Duration>,
+    cpu_wait_before: Vec<Duration>,
+    received_before: u64,
     pub peak: u64,
-    online_in_hold: (u64, u32),
-    /// Sum over the hold's snapshots of each shard's load, but the first, which began before it.
-    load_in_hold: (Vec<f64>, u32),
+    hold: Hold,
     first_failure: Option<String>,
+}
+
+/// Sums over the snapshots of the hold.
+#[derive(Debug, Default)]
+struct Hold {
+    snapshots: u32,
+    online: u64,
+    /// The following leave out the first snapshot, whose span began before the hold. Of each shard:
+    loads: Vec<f64>,
+    waits: Vec<f64>,
+    unread_bytes: u64,
+    received_bytes: u64,
+    span: Duration,
 }
 
 impl Gathered {
@@ -36,7 +49,8 @@ impl Gathered {
         Self {
             shards: vec![Default::default(); count],
             cpu_before: vec![Duration::ZERO; count],
-            load_in_hold: (vec![0.0; count], 0),
+            cpu_wait_before: vec![Duration::ZERO; count],
+            hold: Hold { loads: vec![0.0; count], waits: vec![0.0; count], ..Hold::default() },
             ..Self::default()
         }
     }
@@ -110,16 +124,32 @@ impl Gathered {
             && seen.acked >= offered.dispatched
     }
 
-    /// Mean number of connections up during the hold.
+    /// Mean number of connections up during the hold; `None` when it was too short to tell, as with the others.
     pub fn online_steady(&self) -> Option<f64> {
-        let (sum, seconds) = self.online_in_hold;
-        (seconds > 0).then(|| sum as f64 / f64::from(seconds))
+        mean(self.hold.online as f64, self.hold.snapshots)
     }
 
     /// Mean load of the busiest shard during the hold, 0 to 1.
     pub fn busiest_shard(&self) -> Option<f64> {
-        let (loads, seconds) = &self.load_in_hold;
-        (*seconds > 0).then(|| loads.iter().copied().fold(0.0, f64::max) / f64::from(*seconds))
+        mean(self.hold.loads.iter().copied().fold(0.0, f64::max), self.hold.snapshots.saturating_sub(1))
+    }
+
+    /// Of the shard that waited most for a processor, the share of the hold in which it did, 0 to 1.
+    pub fn longest_wait(&self) -> Option<f64> {
+        mean(self.hold.waits.iter().copied().fold(0.0, f64::max), self.hold.snapshots.saturating_sub(1))
+    }
+
+    /// Mean of the bytes that had arrived and were not read yet, during the hold.
+    pub fn unread_bytes(&self) -> Option<f64> {
+        mean(self.hold.unread_bytes as f64, self.hold.snapshots.saturating_sub(1))
+    }
+
+    /// How long a byte that has arrived waits until it is read, on average over the hold: what lies there over what comes
+    /// per second (Little 1961).
+    pub fn read_delay(&self) -> Option<Duration> {
+        let Hold { received_bytes, span, .. } = &self.hold;
+        let per_second = *received_bytes as f64 / span.as_secs_f64();
+        self.unread_bytes().filter(|_| per_second > 0.0).map(|unread| Duration::from_secs_f64(unread / per_second))
     }
 
     pub fn emit(
@@ -132,14 +162,22 @@ impl Gathered {
     ) -> Snapshot {
         let connections = self.connections();
         let span = at - std::mem::replace(&mut self.emitted_at, at);
-        let shard_load = self.shard_load(span);
+        let shard_load = shares(&self.shards, &mut self.cpu_before, |sums| sums.cpu, span);
+        let shard_wait = shares(&self.shards, &mut self.cpu_wait_before, |sums| sums.cpu_wait, span);
+        let unread_bytes = self.sum(|sum: &mut u64, sums| *sum += sums.unread_bytes);
+        let received = self.sum(|sum: &mut u64, sums| *sum += sums.received_bytes);
+        let received_bytes = received - std::mem::replace(&mut self.received_before, received);
         if phase == PhaseName::Hold {
-            if self.online_in_hold.1 > 0 {
-                self.load_in_hold.0.iter_mut().zip(&shard_load).for_each(|(sum, load)| *sum += load);
-                self.load_in_hold.1 += 1;
+            let hold = &mut self.hold;
+            if hold.snapshots > 0 {
+                hold.loads.iter_mut().zip(&shard_load).for_each(|(sum, load)| *sum += load);
+                hold.waits.iter_mut().zip(&shard_wait).for_each(|(sum, wait)| *sum += wait);
+                hold.unread_bytes += unread_bytes;
+                hold.received_bytes += received_bytes;
+                hold.span += span;
             }
-            self.online_in_hold.0 += connections.online;
-            self.online_in_hold.1 += 1;
+            hold.online += connections.online;
+            hold.snapshots += 1;
         }
         let mut latencies = std::mem::take(&mut self.fresh);
         latencies.sum_over_rooms();
@@ -156,16 +194,27 @@ impl Gathered {
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
             shard_load,
+            shard_wait,
+            unread_bytes,
             generator,
         }
     }
+}
 
-    fn shard_load(&mut self, span: Duration) -> Vec<f64> {
-        let used = self
-            .shards
-            .iter()
-            .zip(&mut self.cpu_before)
-            .map(|((_, sums), before)| sums.cpu.saturating_sub(std::mem::replace(before, sums.cpu)).as_secs_f64());
-        used.map(|used| used / span.as_secs_f64().max(0.001)).collect()
-    }
+/// What each shard's sum grew by since the last time, over `span`.
+fn shares(
+    shards: &[(u64, ShardSums)],
+    before: &mut [Duration],
+    of: fn(&ShardSums) -> Duration,
+    span: Duration,
+) -> Vec<f64> {
+    let grown = shards.iter().zip(before).map(|((_, sums), before)| {
+        let now = of(sums);
+        now.saturating_sub(std::mem::replace(before, now)).as_secs_f64()
+    });
+    grown.map(|grown| grown / span.as_secs_f64().max(0.001)).collect()
+}
+
+fn mean(sum: f64, count: u32) -> Option<f64> {
+    (count > 0).then(|| sum / f64::from(count))
 }

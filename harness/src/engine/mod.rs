@@ -3,6 +3,7 @@
 
 mod alarm;
 mod conductor;
+mod cubicle;
 mod device;
 mod dispatch;
 mod gather;

@@ -17,6 +17,9 @@ pub fn generator(gathered: &Gathered, sample: Option<GeneratorSample>) -> Genera
         rss_peak_bytes: sample.map_or(0, |sample| sample.rss_peak_bytes),
         shards: gathered.shard_count(),
         busiest_shard: gathered.busiest_shard(),
+        longest_wait: gathered.longest_wait(),
+        unread_bytes: gathered.unread_bytes(),
+        read_delay: gathered.read_delay(),
         ..GeneratorTotals::default()
     }
 }

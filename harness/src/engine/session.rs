@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
+use super::cubicle::{Line, send_waiting};
 use super::device::groups_to_join;
+use super::dispatch::send_due;
 use super::hearing::Hearing;
 use super::pulse::Beat;
-use super::shard::{Pending, Shard};
-use crate::behavior::frame_of;
+use super::shard::Shard;
 use crate::scenario::DeviceIx;
 use crate::wire::{ConnectError, DropCause, Outgoing, Scratch, Socket};
 
@@ -29,8 +30,6 @@ pub enum End {
 pub struct Session<'s> {
     shard: &'s Shard,
     device: DeviceIx,
-    name: String,
-    socket: Socket,
     hearing: Hearing<'s>,
     timer: Pin<Box<Sleep>>,
 }
@@ -39,7 +38,8 @@ impl<'s> Session<'s> {
     pub fn new(shard: &'s Shard, device: DeviceIx, name: String, socket: Socket) -> Self {
         let hearing = Hearing::new(shard, device);
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
-        Self { shard, device, name, socket, hearing, timer }
+        shard.cubicle(device).line.replace(Some(Line { socket, name }));
+        Self { shard, device, hearing, timer }
     }
 
     /// Joins the device's groups and waits for the server's word on each. What is pushed meanwhile is accounted for.
@@ -54,16 +54,19 @@ impl<'s> Session<'s> {
         let mut to_ask = groups.into_iter().peekable();
         self.timer.as_mut().reset(deadline.into());
         poll_fn(|cx| {
+            send_due(self.shard);
             let mut scratch = self.shard.scratch.borrow_mut();
             let scratch = &mut *scratch;
+            let mut line = self.shard.cubicle(self.device).line.borrow_mut();
+            let Some(line) = &mut *line else { return Poll::Ready(Err(failed("it is gone".to_owned()))) };
             let ended = |cause| failed(format!("the connection ended ({cause})"));
-            self.read(cx, scratch).map_err(ended)?;
-            while self.socket.is_ready()
+            self.read(line, cx, scratch).map_err(ended)?;
+            while line.socket.is_ready()
                 && let Some(room) = to_ask.next_if(|_| !Socket::is_full(scratch))
             {
                 Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Join { room: &room }, scratch);
             }
-            if self.flush(cx, scratch).map_err(ended)? && to_ask.peek().is_some() {
+            if line.flush(cx, scratch).map_err(ended)? && to_ask.peek().is_some() {
                 cx.waker().wake_by_ref();
             }
             if let Some(code) = self.hearing.refused_join.take() {
@@ -87,24 +90,36 @@ impl<'s> Session<'s> {
     /// Until the connection ends or the run does.
     pub async fn serve(&mut self) -> End {
         self.arm();
-        poll_fn(|cx| match self.step(cx) {
+        let steps = poll_fn(|cx| match self.step(cx) {
             Ok(()) if self.shard.finishing.get() => Poll::Ready(End::Finished),
             Ok(()) => Poll::Pending,
             Err(cause) => Poll::Ready(End::Dropped(cause)),
-        })
-        .await
+        });
+        // Takes turns of its own accord; a forced turn would look like a peer that does not read.
+        tokio::task::unconstrained(steps).await
     }
 
     pub async fn close(self) {
-        self.socket.close().await;
+        let line = self.shard.cubicle(self.device).line.take();
+        if let Some(line) = line {
+            line.socket.close().await;
+        }
     }
 
     fn step(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
+        send_due(self.shard);
+        let cubicle = self.shard.cubicle(self.device);
+        if let Some(cause) = cubicle.broken.take() {
+            return Err(cause);
+        }
+        let mut line = cubicle.line.borrow_mut();
+        // It is there as long as the session is.
+        let Some(line) = &mut *line else { return Err(DropCause::NoClose) };
         let mut scratch = self.shard.scratch.borrow_mut();
         self.remember_waker(cx);
-        let read_all = self.read(cx, &mut scratch).inspect_err(|_| {
+        let read_all = self.read(line, cx, &mut scratch).inspect_err(|_| {
             // The answer to a close frame; whoever does not take it does not need it.
-            let _ = self.socket.poll_flush(cx, &mut scratch);
+            let _ = line.socket.poll_flush(cx, &mut scratch);
         })?;
         if std::mem::take(&mut self.hearing.answered) {
             self.arm();
@@ -113,7 +128,7 @@ impl<'s> Session<'s> {
         if read_all {
             self.beat(cx, &mut scratch)?;
         }
-        self.write(cx, &mut scratch)
+        send_waiting(self.shard, self.device, line, cx, &mut scratch)
     }
 
     fn remember_waker(&self, cx: &Context<'_>) {
@@ -136,13 +151,13 @@ impl<'s> Session<'s> {
     }
 
     /// Whether everything that has come was read.
-    fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
+    fn read(&mut self, line: &mut Line, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
         for _ in 0..READS_IN_A_ROW {
-            let Self { socket, hearing, .. } = self;
+            let hearing = &mut self.hearing;
             hearing.begin();
-            match socket.poll_read(cx, scratch, &mut |heard| hearing.hear(heard)) {
+            match line.socket.poll_read(cx, scratch, &mut |heard| hearing.hear(heard)) {
                 Poll::Pending => return Ok(true),
-                Poll::Ready(read) => read?,
+                Poll::Ready(read) => self.shard.recorder.borrow_mut().received(read?),
             }
         }
         cx.waker().wake_by_ref();
@@ -181,54 +196,10 @@ impl<'s> Session<'s> {
             Socket::ping(seq, scratch);
         }
     }
+}
 
-    /// Sends what is due, as far as the peer takes it, and whatever else was written into the scratch.
-    fn write(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
-        let cubicle = self.shard.cubicle(self.device);
-        loop {
-            while self.socket.is_ready() && !Socket::is_full(scratch) {
-                let Some(pending) = cubicle.queue.borrow_mut().pop_front() else { break };
-                self.say(pending, scratch);
-            }
-            let taken = self.flush(cx, scratch)?;
-            cubicle.blocked.set(!taken);
-            if !taken || cubicle.queue.borrow().is_empty() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// From here on a message counts as dispatched.
-    fn say(&self, pending: Pending, scratch: &mut Scratch) {
-        let common = &self.shard.common;
-        let Some(stream) = common.plan.topology.stream(pending.stream) else { return };
-        let mut recorder = self.shard.recorder.borrow_mut();
-        let Some(id) = self.shard.book.borrow_mut().dispatch(pending.stream, pending.due) else {
-            recorder.offered.saturated += 1;
-            return;
-        };
-        let now = common.clock.now();
-        let message = Outgoing::Message {
-            kind: frame_of(stream.kind),
-            id,
-            from: &self.name,
-            to: &common.plan.topology.address_of(&stream),
-            content: common.series.contents.of(id),
-            timestamp_ms: now.0 / 1_000_000,
-        };
-        Socket::say(&common.endpoint.codec, &message, scratch);
-        recorder.dispatched(pending.due);
-        // What waited for the peer to read says nothing about the generator.
-        if !self.shard.cubicle(self.device).blocked.get() {
-            recorder.lag(pending.due, now.since(pending.due));
-        }
-    }
-
-    /// Whether the peer took everything.
-    fn flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
-        match self.socket.poll_flush(cx, scratch) {
-            Poll::Pending => Ok(false),
-            Poll::Ready(result) => result.map(|()| true),
-        }
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.shard.cubicle(self.device).hang_up();
     }
 }

@@ -2,11 +2,9 @@
 //! in and snapshots go out.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -14,12 +12,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::alarm::Alarm;
+use super::cubicle::Cubicle;
 use super::device;
-use super::dispatch;
+use super::dispatch::{self, Dispatch};
 use crate::clock::RunClock;
 use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
-use crate::scenario::{DeviceIx, Plan, Share, StreamIx};
+use crate::scenario::{DeviceIx, Plan, Share};
 use crate::units::UnixNanos;
 use crate::wire::{Endpoint, Scratch};
 
@@ -28,6 +27,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// How often a shard looks whether it is on time.
 const SELF_WATCH: Duration = Duration::from_millis(50);
+/// How often it looks at each connection.
+const WATCH_ROUND: Duration = Duration::from_secs(1);
 
 /// What the conductor wants of every shard. Each order follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,33 +66,6 @@ pub struct Common {
     pub clock: RunClock,
 }
 
-/// A message that waits in a connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
-    pub stream: StreamIx,
-    pub due: UnixNanos,
-}
-
-/// What the rest of the shard may know and want of one device.
-#[derive(Debug, Default)]
-pub(super) struct Cubicle {
-    pub online: Cell<bool>,
-    /// The peer does not take what is written.
-    pub blocked: Cell<bool>,
-    /// The connection shall show that it has read everything.
-    pub prove: Cell<bool>,
-    pub queue: RefCell<VecDeque<Pending>>,
-    pub waker: RefCell<Option<Waker>>,
-}
-
-impl Cubicle {
-    pub fn wake(&self) {
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
-        }
-    }
-}
-
 /// A shard's own state, used by all tasks of its thread and by no other.
 #[derive(Debug)]
 pub(super) struct Shard {
@@ -101,6 +75,10 @@ pub(super) struct Shard {
     pub book: RefCell<Book>,
     pub recorder: RefCell<Recorder>,
     pub cubicles: Vec<Cubicle>,
+    /// While messages are sent.
+    pub dispatch: RefCell<Option<Dispatch>>,
+    /// When the schedule has to be looked at again.
+    pub next_due: Cell<UnixNanos>,
     /// Held by a connection only while it is at its turn.
     pub scratch: RefCell<Scratch>,
     pub finishing: Cell<bool>,
@@ -121,6 +99,8 @@ impl Shard {
             book: RefCell::new(Book::new(common.series.clone(), devices.clone())),
             recorder: RefCell::new(Recorder::new(share.index)),
             cubicles: devices.clone().map(|_| Cubicle::default()).collect(),
+            dispatch: RefCell::new(None),
+            next_due: Cell::new(UnixNanos(u64::MAX)),
             untried: Cell::new(devices.len() as u32),
             scratch: RefCell::new(Scratch::new(common.clock.origin().0 ^ u64::from(share.index))),
             users,
@@ -163,7 +143,7 @@ impl Shard {
     fn snapshot(&self) -> Box<ShardSnapshot> {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32);
-        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu))
+        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu, waited_for_processor()))
     }
 }
 
@@ -206,8 +186,9 @@ async fn follow(
                 shard.wait_for_zero(&shard.untried).or_changed(&mut orders).await.map(|()| Word::Connected)
             }
             Order::Traffic { start, .. } => {
-                dispatch::begin(&shard, start);
-                dispatch::send(&shard, &alarm, start, &mut orders).await?;
+                dispatch::begin(&shard, start, &orders);
+                // Takes turns of its own accord.
+                tokio::task::unconstrained(dispatch::send(&shard, &alarm, &mut orders)).await?;
                 Some(Word::Sent)
             }
             Order::Prove => {
@@ -251,12 +232,29 @@ async fn tick(shard: Rc<Shard>, words: mpsc::Sender<Word>) {
 }
 
 /// Notes how late the shard comes to what it wants to do: while it stands still, it can tell nothing of the platform.
+/// And looks in turn at every connection, once a second, for what it has not read.
 async fn watch_itself(shard: Rc<Shard>) {
-    loop {
+    let slices = (WATCH_ROUND.as_millis() / SELF_WATCH.as_millis()) as usize;
+    let slice = shard.cubicles.len().div_ceil(slices).max(1);
+    let mut unread_bytes = 0;
+    for round in std::iter::repeat_with(|| shard.cubicles.chunks(slice).enumerate()).flatten() {
         let due = Instant::now() + SELF_WATCH;
         tokio::time::sleep_until(due.into()).await;
-        shard.recorder.borrow_mut().loop_lag(due.elapsed());
+        let mut recorder = shard.recorder.borrow_mut();
+        recorder.loop_lag(due.elapsed());
+        let (nth, cubicles) = round;
+        if nth == 0 {
+            recorder.unread_bytes = std::mem::take(&mut unread_bytes);
+        }
+        unread_bytes += cubicles.iter().map(Cubicle::unread_bytes).sum::<u64>();
     }
+}
+
+/// How long this thread was ready to run and had no processor, since its start: the second field of schedstat (see
+/// proc_schedstat in the kernel's documentation); zero where it does not tell.
+fn waited_for_processor() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').nth(1).and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
 trait OrChanged: Future<Output = ()> + Sized {

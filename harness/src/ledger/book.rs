@@ -1,13 +1,14 @@
 //! One shard's book: numbers what its users send, takes note of acknowledgements and arrivals, and says of each what it
 //! is. Owned by one thread; the outcome of each event goes to the recorder, the book itself to the judge.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
+
 use super::content::Contents;
-use super::receiver::Receiver;
+use super::receiver::Receivers;
 use super::track::{Absences, Arrival, Track};
 use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
@@ -91,21 +92,18 @@ pub struct Sent {
 pub struct Book {
     series: Arc<Series>,
     /// The devices whose arrivals are noted here.
-    devices: Range<u32>,
-    receivers: Vec<Receiver>,
-    sent: HashMap<StreamIx, Sent>,
+    receivers: Receivers,
+    sent: FxHashMap<StreamIx, Sent>,
     seen: Seen,
     steady_from: UnixNanos,
 }
 
 impl Book {
     pub fn new(series: Arc<Series>, devices: Range<u32>) -> Self {
-        let receivers = vec![Receiver::default(); devices.len()];
         Self {
             series,
-            devices,
-            receivers,
-            sent: HashMap::new(),
+            receivers: Receivers::new(devices),
+            sent: FxHashMap::default(),
             seen: Seen::default(),
             steady_from: UnixNanos(u64::MAX),
         }
@@ -169,14 +167,14 @@ impl Book {
             return None;
         }
         let altered = content != self.series.contents.of(id);
-        let receiver = &mut self.receivers[(device.0 - self.devices.start) as usize];
-        if altered && token.seq > receiver.next(StreamIx(token.stream)).saturating_add(MAX_ALTERED_JUMP) {
+        let ix = StreamIx(token.stream);
+        if altered && token.seq > self.receivers.next(device, ix).saturating_add(MAX_ALTERED_JUMP) {
             // Neither content nor place speak for it: somebody made it up.
             self.seen.unexpected += 1;
             return None;
         }
         self.seen.corrupted += u64::from(altered);
-        let (arrival, left_out) = receiver.observe(StreamIx(token.stream), token.seq);
+        let (arrival, left_out) = self.receivers.observe(device, ix, token.seq);
         match arrival {
             Arrival::Duplicate => {
                 self.seen.duplicated += 1;
@@ -204,17 +202,17 @@ impl Book {
 
     /// Traffic begins, with `device` connected or not.
     pub fn begin(&mut self, device: DeviceIx, present: bool) {
-        self.receivers[(device.0 - self.devices.start) as usize].begin(present);
+        self.receivers.begin(device, present);
     }
 
     /// `device` was not connected, or is no more; also after a connection that came to nothing but may have been pushed to.
     pub fn away(&mut self, device: DeviceIx) {
-        self.receivers[(device.0 - self.devices.start) as usize].away();
+        self.receivers.away(device);
     }
 
     /// `device` has shown that it read everything sent to it so far; holds until it goes away.
     pub fn proven(&mut self, device: DeviceIx) {
-        self.receivers[(device.0 - self.devices.start) as usize].proven_at_end = true;
+        self.receivers.proven(device);
     }
 
     fn own_token(&self, id: Option<MsgId>, now: UnixNanos) -> Option<Token> {
@@ -234,11 +232,7 @@ impl Book {
         self.sent.get(&stream)
     }
 
-    pub(super) fn receiver(&self, device: DeviceIx) -> Option<&Receiver> {
-        self.devices.contains(&device.0).then(|| &self.receivers[(device.0 - self.devices.start) as usize])
-    }
-
-    pub(super) fn receivers(&self) -> &[Receiver] {
+    pub(super) fn receivers(&self) -> &Receivers {
         &self.receivers
     }
 }

@@ -2,7 +2,7 @@
 
 use super::book::{Book, Seen, Sent};
 use super::holes::Hole;
-use super::receiver::Receiver;
+use super::receiver::Receivers;
 use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx};
 
 /// The classes of the contract, for a whole run. `expected` is the sum of the five after it.
@@ -117,17 +117,19 @@ fn overlap(hole: Hole, others: &[Hole]) -> u64 {
 
 fn missing(books: &[Book], device: DeviceIx, stream: StreamIx, dispatched: u32) -> Vec<Hole> {
     let everything = |proven| vec![Hole { start: 0, end: dispatched, proven }];
-    let Some(receiver) = books.iter().find_map(|book| book.receiver(device)) else { return everything(false) };
-    match receiver.track(stream) {
-        Some(track) => track.missing(dispatched, receiver.absences_at_end()).collect(),
+    let mut receivers = books.iter().map(Book::receivers);
+    let Some(receivers) = receivers.find(|receivers| receivers.has(device)) else { return everything(false) };
+    let absences = receivers.absences_at_end(device);
+    match receivers.track(device, stream) {
+        Some(track) => track.missing(dispatched, absences).collect(),
         // Nothing ever came: proves something only if the device was there from start to end.
-        None => everything(receiver.absences_at_end().is_some_and(|absences| absences.0 == 0)),
+        None => everything(absences.is_some_and(|absences| absences.0 == 0)),
     }
 }
 
 /// Arrivals with an id that looks like ours but was never given out; they passed as first arrivals.
 fn forged(books: &[Book]) -> u64 {
     let dispatched = |ix| books.iter().find_map(|book| book.sent_of(ix)).map_or(0, |sent| sent.dispatched);
-    let tracks = books.iter().flat_map(Book::receivers).flat_map(Receiver::tracks);
-    tracks.map(|(ix, track)| track.seen_from(dispatched(*ix))).sum()
+    let tracks = books.iter().map(Book::receivers).flat_map(Receivers::tracks);
+    tracks.map(|(ix, track)| track.seen_from(dispatched(ix))).sum()
 }

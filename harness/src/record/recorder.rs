@@ -28,6 +28,9 @@ pub struct Recorder {
     connections: Connections,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    received_bytes: u64,
+    /// Found at the last look.
+    pub unread_bytes: u64,
     steady: Latencies,
     other: Latencies,
     events: Vec<Event>,
@@ -76,6 +79,11 @@ impl Recorder {
 
     pub fn lag(&mut self, due: UnixNanos, lag: Duration) {
         self.timed(Slot::Plain(Metric::ScheduleLag), due, lag);
+    }
+
+    /// Read from a connection.
+    pub fn received(&mut self, bytes: usize) {
+        self.received_bytes += bytes as u64;
     }
 
     /// The shard's own timer was this late, in whatever phase.
@@ -134,8 +142,8 @@ impl Recorder {
         }
     }
 
-    /// Takes what is new, with the sums; `seen` is the book's, `cpu` the thread's.
-    pub fn take(&mut self, seen: &Seen, cpu: Duration) -> ShardSnapshot {
+    /// Takes what is new, with the sums; `seen` is the book's, `cpu` and `cpu_wait` the thread's.
+    pub fn take(&mut self, seen: &Seen, cpu: Duration, cpu_wait: Duration) -> ShardSnapshot {
         self.serial += 1;
         ShardSnapshot {
             shard: self.shard,
@@ -147,6 +155,9 @@ impl Recorder {
                 connections: self.connections.clone(),
                 crashed: self.crashed,
                 cpu,
+                cpu_wait,
+                received_bytes: self.received_bytes,
+                unread_bytes: self.unread_bytes,
             },
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),

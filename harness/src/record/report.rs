@@ -78,6 +78,11 @@ pub struct GeneratorTotals {
     pub shards: u32,
     /// Share of one processor that the busiest shard used in the steady window, 0 to 1; `None` without two samples.
     pub busiest_shard: Option<f64>,
+    /// Share of the steady window in which the shard that waited most was ready to run and had no processor, 0 to 1.
+    pub longest_wait: Option<f64>,
+    /// Mean of the bytes that had arrived and were not read yet, in the steady window; and how long a byte waited so.
+    pub unread_bytes: Option<f64>,
+    pub read_delay: Option<Duration>,
     /// Whether the server ran in the same process.
     pub embedded_server: bool,
 }
@@ -126,7 +131,7 @@ const fn number(name: &'static str, doc: &'static str, read: fn(&RunReport) -> O
 }
 
 /// Messages and deliveries count the whole run, rates the steady window.
-pub const COUNTERS: [Counter; 32] = [
+pub const COUNTERS: [Counter; 35] = [
     count("connections.target", "connections planned", |r| r.connections_target),
     count("connections.peak", "most connections up at the end of any second", |r| r.connections_peak),
     count("connections.opened", "connections opened, reconnections included", |r| r.connections.opened),
@@ -164,6 +169,17 @@ pub const COUNTERS: [Counter; 32] = [
     number("generator.cpu_seconds", "processor time of the generator", |r| Some(r.generator.cpu.as_secs_f64())),
     number("generator.busiest_shard", "share of a processor that the busiest shard used in the steady window", |r| {
         r.generator.busiest_shard
+    }),
+    number(
+        "generator.longest_wait",
+        "share of the steady window in which a shard was ready but had no processor",
+        |r| r.generator.longest_wait,
+    ),
+    number("generator.unread_bytes", "mean of what had arrived and was not read yet, in the steady window", |r| {
+        r.generator.unread_bytes
+    }),
+    number("generator.read_delay_us", "how long what had arrived waited to be read, mean of the steady window", |r| {
+        r.generator.read_delay.map(|delay| delay.as_secs_f64() * 1e6)
     }),
 ];
 

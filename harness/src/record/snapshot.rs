@@ -32,8 +32,13 @@ pub struct ShardSums {
     pub connections: Connections,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
-    /// Processor time of the shard's thread.
+    /// Processor time of the shard's thread, and how long it was ready to run and had no processor.
     pub cpu: Duration,
+    pub cpu_wait: Duration,
+    /// Read from connections.
+    pub received_bytes: u64,
+    /// That lay in receive queues when last looked; no sum over time.
+    pub unread_bytes: u64,
 }
 
 /// Something that happened once, for `events.jsonl`.
@@ -108,6 +113,10 @@ pub struct Snapshot {
     pub events_suppressed: u64,
     /// Share of one processor that each shard used since the snapshot before, 0 to 1.
     pub shard_load: Vec<f64>,
+    /// Share of the time since then in which each shard was ready to run and had no processor, 0 to 1.
+    pub shard_wait: Vec<f64>,
+    /// What had arrived at the connections and was not read yet, when last looked.
+    pub unread_bytes: u64,
     /// `None` where the system does not tell.
     pub generator: Option<GeneratorSample>,
 }

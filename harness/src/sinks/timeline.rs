@@ -39,6 +39,8 @@ impl Timeline {
             json!({
                 "cpu_cores": round(used / span.as_secs_f64().max(0.001)),
                 "shard_load": snapshot.shard_load.iter().copied().map(round).collect::<Vec<_>>(),
+                "shard_wait": snapshot.shard_wait.iter().copied().map(round).collect::<Vec<_>>(),
+                "unread_bytes": snapshot.unread_bytes,
                 "rss_bytes": sample.rss_bytes,
                 "open_files": sample.open_files,
                 "switches_voluntary": sample.switches_voluntary.saturating_sub(before.switches_voluntary),

@@ -18,6 +18,8 @@ pub const MAX_SCHEDULE_LAG_P99: Duration = Duration::from_millis(100);
 pub const MAX_LOOP_LAG: Duration = Duration::from_millis(500);
 /// A shard that used more of a processor than this read late what had come in time.
 pub const MAX_SHARD_LOAD: f64 = 0.9;
+/// What had arrived waited longer than this to be read, on average: the generator's own time is in every latency.
+pub const MAX_READ_DELAY: Duration = Duration::from_millis(50);
 /// A larger share of the expected deliveries that could not be judged: what was seen is not the whole.
 pub const MAX_UNVERIFIED_SHARE: f64 = 0.001;
 /// A larger share of the planned messages not sent: this was another load than the one asked about.
@@ -110,10 +112,12 @@ fn unfitness(report: &RunReport) -> Vec<String> {
     if let Some(lag) = report.latencies.get(Slot::Plain(Metric::ScheduleLag)) {
         let p99 = Duration::from_micros(lag.value_at_quantile(0.99));
         if p99 > MAX_SCHEDULE_LAG_P99 {
+            let waited = report.generator.longest_wait.unwrap_or_default();
             reasons.push(format!(
-                "the generator was late: schedule lag p99 {}, more than {}",
+                "the generator was late: schedule lag p99 {}, more than {}; it waited for a processor {:.0} % of the time",
                 show_micros(p99.as_micros() as f64),
-                show_micros(MAX_SCHEDULE_LAG_P99.as_micros() as f64)
+                show_micros(MAX_SCHEDULE_LAG_P99.as_micros() as f64),
+                waited * 100.0
             ));
         }
     }
@@ -131,6 +135,13 @@ fn unfitness(report: &RunReport) -> Vec<String> {
         reasons.push(format!(
             "the generator was at its limit: its busiest shard used {:.0} % of a processor; spread the load over more",
             load * 100.0
+        ));
+    }
+    if let Some(delay) = report.generator.read_delay.filter(|delay| *delay > MAX_READ_DELAY) {
+        reasons.push(format!(
+            "the generator read late: what had arrived waited {} in its receive queues on average, more than {}",
+            show_micros(delay.as_secs_f64() * 1e6),
+            show_micros(MAX_READ_DELAY.as_micros() as f64)
         ));
     }
     if report.drain_cut_short {

@@ -75,20 +75,20 @@ impl Socket {
         Self { transport, assembler, early, unsent: Vec::new(), unflushed: false, closed: None }
     }
 
-    /// Reads once, and calls back for everything that is whole. Ready after each read, an error once the connection is
-    /// over. Pings are answered here.
+    /// Reads once, and calls back for everything that is whole. Ready after each read, with the bytes that it took from
+    /// the transport; an error once the connection is over. Pings are answered here.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
         hear: &mut dyn FnMut(Heard<'_>),
-    ) -> Poll<Result<(), DropCause>> {
+    ) -> Poll<Result<usize, DropCause>> {
         if let Some(cause) = self.closed {
             return Poll::Ready(Err(cause));
         }
         if !self.early.is_empty() {
             let early = std::mem::take(&mut self.early);
-            return Poll::Ready(self.take_in(&early, scratch, hear));
+            return Poll::Ready(self.take_in(&early, scratch, hear).map(|()| early.len()));
         }
         let mut room = std::mem::take(&mut scratch.read);
         let mut buffer = ReadBuf::new(&mut room);
@@ -98,7 +98,7 @@ impl Socket {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(DropCause::of_io(&error))),
             Poll::Ready(Ok(())) if filled == 0 => Poll::Ready(Err(DropCause::NoClose)),
-            Poll::Ready(Ok(())) => Poll::Ready(self.take_in(&room[..filled], scratch, hear)),
+            Poll::Ready(Ok(())) => Poll::Ready(self.take_in(&room[..filled], scratch, hear).map(|()| filled)),
         };
         scratch.read = room;
         result
@@ -129,6 +129,11 @@ impl Socket {
                 hear(Heard::Control);
             }
         })
+    }
+
+    /// Bytes that the kernel holds for us; 0 when it does not tell.
+    pub fn unread_bytes(&self) -> u64 {
+        rustix::io::ioctl_fionread(self.transport.tcp()).unwrap_or(0)
     }
 
     /// Whether the peer has taken everything that was written before.
