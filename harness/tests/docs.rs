@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use uproar::record::{COUNTERS, METRICS, STATS};
 use uproar::scenario::RoomKind;
+use uproar::verdict;
 
 fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
@@ -94,4 +95,44 @@ fn metrics_md_lists_every_latency_and_count() {
         writeln!(table, "| `{}` | {} |", counter.name, counter.doc).expect("a string takes all");
     }
     check("metrics.md", &table);
+}
+
+#[test]
+fn results_md_lists_every_limit_of_a_trusted_run() {
+    let millis = |limit: std::time::Duration| format!("{} ms", limit.as_millis());
+    let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
+    let rows = [
+        (
+            "schedule lag p99",
+            "above",
+            millis(verdict::MAX_SCHEDULE_LAG_P99),
+            "messages left late: this was another load",
+        ),
+        ("longest loop lag", "above", millis(verdict::MAX_LOOP_LAG), "the generator stood still: it can blame nobody"),
+        ("load of the busiest shard", "above", percent(verdict::MAX_SHARD_LOAD), "it read late what had come in time"),
+        (
+            "mean wait of what has arrived, unread",
+            "above",
+            millis(verdict::MAX_READ_DELAY),
+            "likewise, whatever the reason",
+        ),
+        (
+            "messages not sent, for whatever reason",
+            "above",
+            percent(verdict::MAX_UNSENT_SHARE),
+            "less load than planned",
+        ),
+        ("deliveries that could not be judged", "above", percent(verdict::MAX_UNVERIFIED_SHARE), "too much is unknown"),
+        (
+            "connections up in the steady window",
+            "below",
+            percent(verdict::MIN_ONLINE_SHARE),
+            "fewer users than planned",
+        ),
+    ];
+    let mut table = String::from("| figure | inconclusive | because |\n|---|---|---|\n");
+    for (figure, side, limit, because) in rows {
+        writeln!(table, "| {figure} | {side} {limit} | {because} |").expect("a string takes all");
+    }
+    check("results.md", &table);
 }

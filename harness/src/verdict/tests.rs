@@ -71,7 +71,7 @@ fn a_threshold_without_a_sample_is_inconclusive_and_hides_no_failure() {
 
 #[test]
 fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
-    let unfit: [(&str, Spoil); 8] = [
+    let unfit: [(&str, Spoil); 9] = [
         ("could not keep up", |report| report.offered.underrun_behind = 2),
         ("schedule lag p99", |report| {
             report.latencies.record_n(Slot::Plain(Metric::ScheduleLag), Duration::from_millis(200), 50);
@@ -82,6 +82,7 @@ fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
             report.latencies.record_n(Slot::Plain(Metric::LoopLag), Duration::from_secs(3), 1);
         }),
         ("at its limit", |report| report.generator.busiest_shard = Some(0.95)),
+        ("read late", |report| report.generator.read_delay = Some(Duration::from_millis(60))),
         ("lengthen phases.drain", |report| report.drain_cut_short = true),
         ("simulated devices", |report| report.devices_crashed = 1),
     ];
