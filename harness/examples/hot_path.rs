@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use uproar::ledger::{Book, Contents, Series};
+use uproar::ledger::{Book, Contents, Series, Way};
 use uproar::record::Recorder;
 use uproar::scenario::{DeviceIx, Plan, load};
 use uproar::units::UnixNanos;
@@ -52,7 +52,7 @@ fn send(count: u32) {
     let codec = protocol("json").expect("in the list");
     for nth in 0..count {
         let stream = series.plan.topology.direct_stream(uproar::scenario::UserIx(nth % USERS));
-        let id = book.dispatch(stream, due(nth)).expect("the stream has room");
+        let (id, _) = book.dispatch(stream, due(nth)).expect("the stream has room");
         let info = series.plan.topology.stream(stream).expect("a stream");
         let message = Outgoing::Message {
             kind: MessageKind::Chat,
@@ -81,7 +81,7 @@ fn receive(count: u32) {
         read.clear();
         for nth in first..first + FRAMES_PER_READ {
             let stream = series.plan.topology.direct_stream(uproar::scenario::UserIx(nth % USERS));
-            let id = sender.dispatch(stream, due(nth)).expect("the stream has room");
+            let (id, _) = sender.dispatch(stream, due(nth)).expect("the stream has room");
             let content = series.contents.of(id);
             let message = Outgoing::Message {
                 kind: MessageKind::Chat,
@@ -103,7 +103,7 @@ fn receive(count: u32) {
             (codec.decode)(payload, &mut |incoming| {
                 let Incoming::Message { id, content } = incoming else { return };
                 let now = due(nth).plus(Duration::from_millis(1));
-                let measured = receiver.arrived(device, id, &content, now).expect("a first arrival");
+                let measured = receiver.arrived(device, id, &content, now, Way::Pushed(None)).expect("a first arrival");
                 recorder.delivery(&measured);
             });
         });

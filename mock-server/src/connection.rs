@@ -21,6 +21,7 @@ use crate::background::{Stop, stopped};
 use crate::ending;
 use crate::frame::{Flow, FrameReader};
 use crate::handshake::{self, HeadError};
+use crate::idle::Idle;
 use crate::outbox::{End, Outbox};
 use crate::registry::Device;
 use crate::session::Session;
@@ -45,8 +46,10 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut stop: 
     let end = run(&mut stream, &device, &shared, &mut early, &mut flight).await;
     // Usually the outbox has the same; not when the socket itself ended.
     device.outbox.end(end);
-    if device.outbox.decided() == Some(End::Overflow) {
-        shared.counters.overflowed.one();
+    match (device.outbox.decided(), shared.idle) {
+        (Some(End::Overflow), _) => shared.counters.overflowed.one(),
+        (Some(End::Idle), Some((fault, _))) => shared.counters.committed(fault, 0),
+        _ => {}
     }
     shared.hub().disconnect(&device);
     ending::finish(stream, end, flight, &device.outbox, stop).await;
@@ -96,6 +99,7 @@ async fn run(
     let (mut reader, writer) = stream.split();
     let mut session = Session::new(device, shared);
     let mut frames = FrameReader::default();
+    let mut idle = Idle::new(shared.idle.map(|(_, limit)| limit));
     feed(&mut session, &mut frames, early);
     loop {
         match flight.write(&writer, &device.outbox) {
@@ -103,8 +107,12 @@ async fn run(
             Ok(Some(end)) => return end,
             Err(_) => return End::Gone,
         }
+        if session.heard() {
+            idle.heard();
+        }
         tokio::select! {
             () = device.outbox.woken() => {}
+            () = idle.over() => return End::Idle,
             read = poll_fn(|cx| poll_read(cx, &mut reader, &mut session, &mut frames)) => match read {
                 Ok(0) | Err(_) => return End::Gone,
                 // There is more: let the others have a turn before it.

@@ -25,34 +25,56 @@ enum Release {
     Early,
 }
 
+/// What decides whether a fault can hit a delivery.
+#[derive(Debug)]
+struct Case<'a> {
+    message: &'a Message,
+    device: &'a Device,
+    waiting: Waiting,
+    now: Instant,
+    /// The message may be hit at all.
+    open: bool,
+    /// There may be somebody to misroute to.
+    bystanders: bool,
+    /// The user has other devices, none of which was skipped.
+    skippable: bool,
+}
+
 impl Hub {
     pub(crate) fn deliver_with_faults(&mut self, message: &Arc<Message>, targets: &[Arc<Device>], clean: bool) {
         let now = Instant::now();
         let mut bystanders = true;
+        let mut skipped: Vec<&str> = Vec::new();
         for device in targets {
-            self.delivery_faults.see(1);
+            let several = self.see_delivery(device);
             let plain = Item { message: Arc::clone(message), how: How::Plain, fault: None };
             let waiting = self.holds.waiting(device.serial, message);
             if waiting == Waiting::Swap {
                 self.meet(device, &plain, clean);
                 continue;
             }
-            let chosen = self.choose(message, waiting, now, clean, bystanders);
-            let Some(fault) = chosen else {
+            let skippable = several && !skipped.contains(&&*device.user);
+            let case = Case { message, device, waiting, now, open: !clean, bystanders, skippable };
+            let Some(fault) = self.choose(&case) else {
                 self.place(device, plain, waiting);
                 continue;
             };
             match fault.kind {
                 DeliveryFault::Drop => self.counters.committed(fault.id, 1),
+                DeliveryFault::SkipDevice => {
+                    self.counters.committed(fault.id, 1);
+                    skipped.push(&device.user);
+                }
+                DeliveryFault::Misroute => {
+                    bystanders = self.misroute(message, fault);
+                    self.place(device, plain, waiting);
+                }
+                DeliveryFault::Overlap => self.overlap(device, &plain, fault),
                 DeliveryFault::Duplicate => {
                     self.place(device, Item { how: How::Twice, fault: Some(fault), ..plain }, waiting);
                 }
                 DeliveryFault::Corrupt => {
                     self.place(device, Item { how: How::Corrupted, fault: Some(fault), ..plain }, waiting);
-                }
-                DeliveryFault::Misroute => {
-                    bystanders = self.misroute(message, fault);
-                    self.place(device, plain, waiting);
                 }
                 DeliveryFault::Reorder => {
                     let item = Item { fault: Some(fault), ..plain };
@@ -68,6 +90,23 @@ impl Hub {
         }
     }
 
+    /// Counts one delivery for the faults; returns whether its user has several connected devices, if that matters.
+    fn see_delivery(&mut self, device: &Device) -> bool {
+        let several = self.delivery_faults.has(|kind| kind == DeliveryFault::SkipDevice)
+            && self.registry.connected(&device.user).nth(1).is_some();
+        self.delivery_faults.see_if(1, |kind| several || kind != DeliveryFault::SkipDevice);
+        several
+    }
+
+    /// Counts deliveries that are not made.
+    pub(crate) fn see_deliveries(&mut self, devices: &[Arc<Device>]) {
+        if !self.delivery_faults.is_empty() {
+            devices.iter().for_each(|device| {
+                self.see_delivery(device);
+            });
+        }
+    }
+
     /// Wakes the task that releases holds when it would sleep too long.
     fn ring_if_next(&self, due: Instant) {
         if self.holds.next_due() == Some(due) {
@@ -75,28 +114,35 @@ impl Hub {
         }
     }
 
-    fn choose(
-        &mut self,
-        message: &Message,
-        waiting: Waiting,
-        now: Instant,
-        clean: bool,
-        bystanders: bool,
-    ) -> Option<Chosen<DeliveryFault>> {
-        if clean {
+    fn choose(&mut self, case: &Case<'_>) -> Option<Chosen<DeliveryFault>> {
+        if !case.open {
             return None;
         }
-        self.delivery_faults.choose(|kind| match kind {
+        let Hub { delivery_faults, registry, inboxes, .. } = self;
+        delivery_faults.choose(|kind| match kind {
             DeliveryFault::Drop | DeliveryFault::Duplicate => true,
-            DeliveryFault::Corrupt => message.has_content(),
-            DeliveryFault::Misroute => bystanders,
-            DeliveryFault::Reorder => waiting == Waiting::Nothing,
+            DeliveryFault::Corrupt => case.message.has_content(),
+            DeliveryFault::Misroute => case.bystanders,
+            DeliveryFault::SkipDevice => case.skippable,
+            DeliveryFault::Overlap => {
+                case.waiting == Waiting::Nothing && inboxes.has_room(registry.inbox(case.device), case.message.weight())
+            }
+            DeliveryFault::Reorder => case.waiting == Waiting::Nothing,
             // Behind a later delivery it could not be as late as planned and no later.
-            DeliveryFault::Delay(delay) => match waiting {
-                Waiting::Queue(last) => now + delay >= last,
+            DeliveryFault::Delay(delay) => match case.waiting {
+                Waiting::Queue(last) => case.now + delay >= last,
                 Waiting::Nothing | Waiting::Swap => true,
             },
         })
+    }
+
+    /// Pushes and puts a copy into the inbox.
+    fn overlap(&mut self, device: &Device, item: &Item, fault: Chosen<DeliveryFault>) {
+        if self.push(device, item) && self.store_copy(&item.message, device) {
+            self.counters.committed(fault.id, 1);
+        } else {
+            self.delivery_faults.failed(fault);
+        }
     }
 
     /// The neighbour of a held delivery has come: they change places, unless it has to stay clean.
@@ -202,3 +248,7 @@ impl Hub {
         queued.is_ok()
     }
 }
+
+#[cfg(test)]
+#[path = "delivery_tests.rs"]
+mod tests;

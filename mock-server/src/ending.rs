@@ -29,7 +29,7 @@ pub(crate) async fn finish(mut stream: TcpStream, end: End, flight: Flight, outb
         End::Echo(code) => put_close(&mut rest, code, ""),
         End::Overflow => put_close(&mut rest, Some(1013), "the client reads too slowly"),
         End::Kill(KillHow::Close(code)) => put_close(&mut rest, Some(code), "killed by plan"),
-        End::Kill(KillHow::Fin) => {}
+        End::Kill(KillHow::Fin) | End::Idle => {}
         End::Kill(KillHow::Rst) => {
             // With no time to linger, closing resets.
             let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));

@@ -1,15 +1,13 @@
-//! The faults the server can be told to commit, and their text form `kind:arg=value,arg=value`.
+//! The faults the server can be told to commit.
 //!
-//! Reads text, yields validated values; it never commits a fault itself. Where the values go: delivery and message
-//! faults to `assign`, connection faults to `settings`.
+//! Validated values only; their text form is `fault_text`'s, and no fault is committed here. Where the values go:
+//! counted faults to the `assign::Plan` of their kind, those of connections to `shared` and `background`.
 
-use std::fmt;
 use std::num::NonZeroU64;
-use std::str::FromStr;
 
 use thiserror::Error;
 
-/// One planned fault. `every` counts deliveries unless the variant says otherwise.
+/// One planned fault. `every` counts deliveries to connected devices unless the variant says otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// Acknowledged, but this delivery is not pushed.
@@ -24,26 +22,58 @@ pub enum Fault {
     Misroute { every: NonZeroU64 },
     /// Pushed `ms` milliseconds later; its stream waits behind it.
     Delay { ms: u64, every: NonZeroU64 },
+    /// Not pushed to one of a user's devices. Counts deliveries to users with two connected devices or more.
+    SkipDevice { every: NonZeroU64 },
+    /// Pushed and put into the inbox as well.
+    PullOverlap { every: NonZeroU64 },
     /// The whole message is acknowledged and then lost.
     AckThenDrop { every: NonZeroU64 },
     /// The whole message is delivered without an acknowledgement.
     NoAck { every: NonZeroU64 },
     /// The whole message is neither acknowledged nor delivered.
     Swallow { every: NonZeroU64 },
+    /// Not put into the inbox. Counts deliveries to devices that are away.
+    OfflineDrop { every: NonZeroU64 },
+    /// Twice in a row in its page. Counts messages served by pull.
+    PullTwice { every: NonZeroU64 },
+    /// Two neighbours of one stream change places in a page. Counts messages served by pull.
+    PullReorder { every: NonZeroU64 },
+    /// The whole receipt is lost. Counts receipts.
+    ReceiptDrop { every: NonZeroU64 },
+    /// One recipient device gets no recall. Counts recall deliveries, to connected devices and those away.
+    RecallSkip { every: NonZeroU64 },
+    /// Not pushed. Counts presence events, one per change and watcher.
+    PresenceDrop { every: NonZeroU64 },
+    /// A user who is online is said to be offline. Counts presence events.
+    FalseOffline { every: NonZeroU64 },
     /// After `after` TCP connections, `accept` rests for `ms` milliseconds, once.
     StallAccept { after: u64, ms: u64 },
     /// The listen backlog is `n`.
     Backlog { n: u16 },
-    /// Every `every_s` seconds a share of the connections is ended.
-    Kill { every_s: f64, share: f64, how: KillHow },
-    /// Each `every`-th handshake is answered with `status`.
-    Refuse { status: u16, every: NonZeroU64, retry_after: Option<u32> },
+    /// A share of the connections is ended.
+    Kill { when: KillWhen, share: f64, how: KillHow },
+    /// Each `every`-th handshake is answered with `status`; `count` of them at most.
+    Refuse { status: u16, every: NonZeroU64, count: Option<NonZeroU64>, retry_after: Option<u32> },
     /// Each `every`-th accepted connection gets no answer to heartbeats.
     MuteHeartbeat { every: NonZeroU64 },
+    /// A connection that sends no frame for `ms` milliseconds is ended.
+    IdleTimeout { ms: u64 },
     /// One serial consumer between acknowledgement and push spends `ms` milliseconds on each message.
     SlowConsumer { ms: u64 },
+    /// From `at_s` seconds after the first connection on, for `ms` milliseconds, messages wait between
+    /// acknowledgement and push, or are lost there with `lose`.
+    Outage { at_s: f64, ms: u64, lose: bool },
     /// This many bytes are kept for ever for each closed connection.
     Leak { bytes: usize },
+}
+
+/// When `kill` ends connections.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum KillWhen {
+    /// Again and again, with so many seconds between.
+    Every(f64),
+    /// Once, so many seconds after the first connection.
+    At(f64),
 }
 
 /// How `kill` ends a connection.
@@ -70,35 +100,13 @@ pub enum FaultError {
     DuplicateArgument { fault: String, argument: String },
     #[error("fault `{fault}`: argument `{argument}` is missing; allowed is {allowed}")]
     MissingArgument { fault: String, argument: String, allowed: &'static str },
+    #[error("fault `{fault}`: found {found}; allowed is exactly one of: {allowed}")]
+    NotOneOf { fault: String, found: &'static str, allowed: &'static str },
     #[error("fault `{fault}`: found `{found}` where `argument=value` is needed; arguments are: {allowed}")]
     NoValue { fault: String, found: String, allowed: String },
     #[error("fault `{fault}`: argument `{argument}` is `{found}`; allowed is {allowed}")]
     BadValue { fault: String, argument: String, found: String, allowed: &'static str },
 }
-
-const EVERY: &str = "a whole number, 1 or more";
-const MILLIS: &str = "a whole number of milliseconds, 1 to 86400000";
-const MAX_MILLIS: u64 = 86_400_000;
-
-/// Each fault with its arguments: the one list that the parser and its messages use.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("drop", &["every"]),
-    ("duplicate", &["every"]),
-    ("reorder", &["every"]),
-    ("corrupt", &["every"]),
-    ("misroute", &["every"]),
-    ("delay", &["ms", "every"]),
-    ("ack_then_drop", &["every"]),
-    ("no_ack", &["every"]),
-    ("swallow", &["every"]),
-    ("stall_accept", &["after", "ms"]),
-    ("backlog", &["n"]),
-    ("kill", &["every_s", "share", "how"]),
-    ("refuse", &["status", "every", "retry_after"]),
-    ("mute_heartbeat", &["every"]),
-    ("slow_consumer", &["ms"]),
-    ("leak", &["bytes"]),
-];
 
 impl Fault {
     /// The name under which the fault is configured and counted.
@@ -110,194 +118,27 @@ impl Fault {
             Fault::Corrupt { .. } => "corrupt",
             Fault::Misroute { .. } => "misroute",
             Fault::Delay { .. } => "delay",
+            Fault::SkipDevice { .. } => "skip_device",
+            Fault::PullOverlap { .. } => "pull_overlap",
             Fault::AckThenDrop { .. } => "ack_then_drop",
             Fault::NoAck { .. } => "no_ack",
             Fault::Swallow { .. } => "swallow",
+            Fault::OfflineDrop { .. } => "offline_drop",
+            Fault::PullTwice { .. } => "pull_twice",
+            Fault::PullReorder { .. } => "pull_reorder",
+            Fault::ReceiptDrop { .. } => "receipt_drop",
+            Fault::RecallSkip { .. } => "recall_skip",
+            Fault::PresenceDrop { .. } => "presence_drop",
+            Fault::FalseOffline { .. } => "false_offline",
             Fault::StallAccept { .. } => "stall_accept",
             Fault::Backlog { .. } => "backlog",
             Fault::Kill { .. } => "kill",
             Fault::Refuse { .. } => "refuse",
             Fault::MuteHeartbeat { .. } => "mute_heartbeat",
+            Fault::IdleTimeout { .. } => "idle_timeout",
             Fault::SlowConsumer { .. } => "slow_consumer",
+            Fault::Outage { .. } => "outage",
             Fault::Leak { .. } => "leak",
         }
     }
 }
-
-impl FromStr for Fault {
-    type Err = FaultError;
-
-    fn from_str(text: &str) -> Result<Self, FaultError> {
-        let args = Args::parse(text)?;
-        Ok(match args.fault {
-            "drop" => Fault::Drop { every: args.every()? },
-            "duplicate" => Fault::Duplicate { every: args.every()? },
-            "reorder" => Fault::Reorder { every: args.every()? },
-            "corrupt" => Fault::Corrupt { every: args.every()? },
-            "misroute" => Fault::Misroute { every: args.every()? },
-            "delay" => Fault::Delay { ms: args.millis()?, every: args.every()? },
-            "ack_then_drop" => Fault::AckThenDrop { every: args.every()? },
-            "no_ack" => Fault::NoAck { every: args.every()? },
-            "swallow" => Fault::Swallow { every: args.every()? },
-            "stall_accept" => {
-                Fault::StallAccept { after: args.value("after", EVERY, |&n| n >= 1)?, ms: args.millis()? }
-            }
-            "backlog" => Fault::Backlog { n: args.value("n", "a whole number, 1 to 65535", |&n| n >= 1)? },
-            "kill" => Fault::Kill {
-                every_s: args
-                    .value("every_s", "a number of seconds, 0.01 to 86400", |s| (0.01..=86_400.0).contains(s))?,
-                share: args.value("share", "a number above 0 and up to 1", |&s| s > 0.0 && s <= 1.0)?,
-                how: args.value("how", "one of fin, rst, silent, 1001, 1012, 1013", |_| true)?,
-            },
-            "refuse" => Fault::Refuse {
-                status: args.value("status", "an HTTP status, 400 to 599", |s| (400..=599).contains(s))?,
-                every: args.every()?,
-                retry_after: args.optional("retry_after", "a whole number of seconds", |_| true)?,
-            },
-            "mute_heartbeat" => Fault::MuteHeartbeat { every: args.every()? },
-            "slow_consumer" => Fault::SlowConsumer { ms: args.millis()? },
-            "leak" => Fault::Leak {
-                bytes: args
-                    .value("bytes", "a whole number of bytes, 1 to 1073741824", |b| (1..=1 << 30).contains(b))?,
-            },
-            other => return Err(unknown_fault(other)),
-        })
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.name())?;
-        match self {
-            Fault::Drop { every }
-            | Fault::Duplicate { every }
-            | Fault::Reorder { every }
-            | Fault::Corrupt { every }
-            | Fault::Misroute { every }
-            | Fault::AckThenDrop { every }
-            | Fault::NoAck { every }
-            | Fault::Swallow { every }
-            | Fault::MuteHeartbeat { every } => write!(f, "every={every}"),
-            Fault::Delay { ms, every } => write!(f, "ms={ms},every={every}"),
-            Fault::StallAccept { after, ms } => write!(f, "after={after},ms={ms}"),
-            Fault::Backlog { n } => write!(f, "n={n}"),
-            Fault::Kill { every_s, share, how } => write!(f, "every_s={every_s},share={share},how={how}"),
-            Fault::Refuse { status, every, retry_after } => {
-                write!(f, "status={status},every={every}")?;
-                retry_after.map_or(Ok(()), |seconds| write!(f, ",retry_after={seconds}"))
-            }
-            Fault::SlowConsumer { ms } => write!(f, "ms={ms}"),
-            Fault::Leak { bytes } => write!(f, "bytes={bytes}"),
-        }
-    }
-}
-
-impl FromStr for KillHow {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Ok(match text {
-            "fin" => KillHow::Fin,
-            "rst" => KillHow::Rst,
-            "silent" => KillHow::Silent,
-            "1001" => KillHow::Close(1001),
-            "1012" => KillHow::Close(1012),
-            "1013" => KillHow::Close(1013),
-            _ => return Err(()),
-        })
-    }
-}
-
-impl fmt::Display for KillHow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KillHow::Fin => f.write_str("fin"),
-            KillHow::Rst => f.write_str("rst"),
-            KillHow::Silent => f.write_str("silent"),
-            KillHow::Close(code) => write!(f, "{code}"),
-        }
-    }
-}
-
-/// The `argument=value` pairs of one fault, names already checked against `KNOWN`.
-struct Args<'a> {
-    fault: &'a str,
-    pairs: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> Args<'a> {
-    fn parse(text: &'a str) -> Result<Self, FaultError> {
-        let (fault, rest) = text.split_once(':').unwrap_or((text, ""));
-        let Some((_, allowed)) = KNOWN.iter().find(|(name, _)| *name == fault) else {
-            return Err(unknown_fault(fault));
-        };
-        let mut args = Args { fault, pairs: Vec::new() };
-        for part in rest.split(',').filter(|_| !rest.is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| FaultError::NoValue {
-                fault: fault.to_owned(),
-                found: part.to_owned(),
-                allowed: allowed.join(", "),
-            })?;
-            if !allowed.contains(&name) {
-                return Err(FaultError::UnknownArgument {
-                    fault: fault.to_owned(),
-                    found: name.to_owned(),
-                    allowed: allowed.join(", "),
-                });
-            }
-            if args.pairs.iter().any(|(seen, _)| *seen == name) {
-                return Err(FaultError::DuplicateArgument { fault: fault.to_owned(), argument: name.to_owned() });
-            }
-            args.pairs.push((name, value));
-        }
-        Ok(args)
-    }
-
-    fn every(&self) -> Result<NonZeroU64, FaultError> {
-        self.value("every", EVERY, |_| true)
-    }
-
-    fn millis(&self) -> Result<u64, FaultError> {
-        self.value("ms", MILLIS, |ms| (1..=MAX_MILLIS).contains(ms))
-    }
-
-    fn value<T: FromStr>(
-        &self,
-        argument: &str,
-        allowed: &'static str,
-        valid: impl Fn(&T) -> bool,
-    ) -> Result<T, FaultError> {
-        self.optional(argument, allowed, valid)?.ok_or_else(|| FaultError::MissingArgument {
-            fault: self.fault.to_owned(),
-            argument: argument.to_owned(),
-            allowed,
-        })
-    }
-
-    fn optional<T: FromStr>(
-        &self,
-        argument: &str,
-        allowed: &'static str,
-        valid: impl Fn(&T) -> bool,
-    ) -> Result<Option<T>, FaultError> {
-        let Some((_, found)) = self.pairs.iter().find(|(name, _)| *name == argument) else {
-            return Ok(None);
-        };
-        let value = found.parse().ok().filter(valid);
-        value.map(Some).ok_or_else(|| FaultError::BadValue {
-            fault: self.fault.to_owned(),
-            argument: argument.to_owned(),
-            found: (*found).to_owned(),
-            allowed,
-        })
-    }
-}
-
-fn unknown_fault(found: &str) -> FaultError {
-    let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    FaultError::UnknownFault { found: found.to_owned(), known: known.join(", ") }
-}
-
-#[cfg(test)]
-#[path = "faults_tests.rs"]
-mod tests;

@@ -255,6 +255,16 @@ fn put_frame(out: &mut Vec<u8>, opcode: u8, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
+/// The payload of one frame as `put_frame` made it.
+pub(crate) fn payload_of(frame: &[u8]) -> &[u8] {
+    let head = match frame.get(1) {
+        Some(126) => 4,
+        Some(127) => 10,
+        _ => 2,
+    };
+    frame.get(head..).unwrap_or_default()
+}
+
 #[cfg(test)]
 #[path = "frame_tests.rs"]
 mod tests;

@@ -124,9 +124,12 @@ impl Upgrade {
 /// An answer that refuses the upgrade and closes.
 pub(crate) fn refusal(status: u16, reason: &str, retry_after: Option<u32>) -> Vec<u8> {
     let title = match status {
+        301 => "Moved Permanently",
+        302 => "Found",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",
+        404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
         426 => "Upgrade Required",
@@ -135,9 +138,11 @@ pub(crate) fn refusal(status: u16, reason: &str, retry_after: Option<u32>) -> Ve
         500 => "Internal Server Error",
         502 => "Bad Gateway",
         503 => "Service Unavailable",
+        504 => "Gateway Timeout",
         _ => "Refused",
     };
     let extra = match status {
+        301 | 302 => "Location: /elsewhere\r\n",
         401 => "WWW-Authenticate: Bearer\r\n",
         405 => "Allow: GET\r\n",
         426 => "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",

@@ -3,59 +3,55 @@
 //! Lives under one lock. Pushing means appending bytes to outboxes, so nothing here waits or does I/O; because all
 //! pushes happen under the lock, they reach each outbox in the order in which the messages came in.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::assign::{Chosen, DeliveryFaults, MessageFault, MessageFaults};
+use crate::assign::{Chosen, DeliveryFault, MessageFault, Plan};
 use crate::faults::{Fault, KillHow};
 use crate::handshake::{Token, Upgrade};
 use crate::holds::Holds;
+use crate::inbox::Inboxes;
 use crate::message::{Kind, Message};
+use crate::offline::OfflineDrop;
 use crate::outbox::{End, Outbox};
+use crate::presence::{PresenceFault, Watches};
+use crate::pull::PullFault;
+use crate::queue::Queue;
 use crate::random::Random;
-use crate::registry::{Device, Registry, Serial};
+use crate::recall::{RecallSkip, Recalled};
+use crate::receipt::ReceiptDrop;
+use crate::registry::{Device, Registry, Removed, Serial, Targets};
 use crate::reply::{Code, Refusal, Reply};
 use crate::truth::{Counters, FaultId};
-
-/// Most bytes of messages waiting for the slow consumer; beyond that senders are closed with 1013.
-const MAX_SLOW_BYTES: usize = 256 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) registry: Registry,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) delivery_faults: DeliveryFaults,
+    pub(crate) delivery_faults: Plan<DeliveryFault>,
     pub(crate) holds: Holds,
     /// Rung when something is held that is due before everything else.
     pub(crate) hold_bell: Arc<Notify>,
     pub(crate) misroute_after: Serial,
-    message_faults: MessageFaults,
+    pub(crate) queue: Queue,
+    pub(crate) inboxes: Inboxes,
+    pub(crate) offline_faults: Plan<OfflineDrop>,
+    pub(crate) pull_faults: Plan<PullFault>,
+    pub(crate) receipt_faults: Plan<ReceiptDrop>,
+    pub(crate) recall_faults: Plan<RecallSkip>,
+    pub(crate) recalled: Recalled,
+    pub(crate) presence_faults: Plan<PresenceFault>,
+    pub(crate) watches: Watches,
+    message_faults: Plan<MessageFault>,
     mutes: Vec<(FaultId, u64)>,
-    slow: Option<SlowQueue>,
+    first_connection: watch::Sender<Option<Instant>>,
     closing: bool,
 }
 
-/// What lies between acknowledgement and push when a slow consumer is planned.
-#[derive(Debug)]
-struct SlowQueue {
-    waiting: VecDeque<Waiting>,
-    bytes: usize,
-    bell: Arc<Notify>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    came: Instant,
-    message: Arc<Message>,
-    sending_device: u8,
-    clean: bool,
-}
-
 impl Hub {
-    /// `slow_bell` is rung for each message when there is a slow consumer.
+    /// `slow_bell` is rung for each message that waits when there is a slow consumer.
     pub(crate) fn new(
         faults: &[Fault],
         counters: Arc<Counters>,
@@ -69,13 +65,22 @@ impl Hub {
         Self {
             registry: Registry::default(),
             counters,
-            delivery_faults: DeliveryFaults::new(faults),
+            delivery_faults: Plan::new(faults),
             holds: Holds::default(),
             hold_bell,
             misroute_after: Serial::default(),
-            message_faults: MessageFaults::new(faults),
+            queue: Queue::new(faults, slow_bell),
+            inboxes: Inboxes::default(),
+            offline_faults: Plan::new(faults),
+            pull_faults: Plan::new(faults),
+            receipt_faults: Plan::new(faults),
+            recall_faults: Plan::new(faults),
+            recalled: Recalled::default(),
+            presence_faults: Plan::new(faults),
+            watches: Watches::default(),
+            message_faults: Plan::new(faults),
             mutes: mutes.collect(),
-            slow: slow_bell.map(|bell| SlowQueue { waiting: VecDeque::new(), bytes: 0, bell }),
+            first_connection: watch::Sender::new(None),
             closing: false,
         }
     }
@@ -87,6 +92,9 @@ impl Hub {
             return None;
         }
         let accepted = self.counters.accepted.next();
+        if accepted == 1 {
+            self.first_connection.send_replace(Some(Instant::now()));
+        }
         let mut muted = false;
         for &(id, _) in self.mutes.iter().filter(|(_, every)| accepted.is_multiple_of(*every)) {
             self.counters.committed(id, 0);
@@ -100,23 +108,42 @@ impl Hub {
             muted,
             outbox: Outbox::starting_with(upgrade.response()),
         });
+        let came = !self.registry.is_online(&device.user);
         if let Some(replaced) = self.registry.add(Arc::clone(&device)) {
             replaced.outbox.end(End::Close(4001, "replaced by a newer connection"));
             self.after_disconnect(&replaced);
         }
         self.counters.peak_connections.at_least(self.registry.connections() as u64);
+        if came {
+            self.announce(&device.user, true);
+        }
         Some(device)
     }
 
-    /// The connection is no recipient any more. May be called again for the same one.
+    /// When the first connection came, once it has.
+    pub(crate) fn first_connection(&self) -> watch::Receiver<Option<Instant>> {
+        self.first_connection.subscribe()
+    }
+
+    /// The connection gets no pushes any more: the device is away. May be called again for the same one.
     pub(crate) fn disconnect(&mut self, device: &Device) {
-        if self.registry.remove(device) {
-            self.after_disconnect(device);
+        match self.registry.remove(device, || self.inboxes.open()) {
+            Removed::Unknown => return,
+            Removed::Away => {}
+            Removed::Forgotten(inbox) => {
+                inbox.into_iter().for_each(|inbox| self.inboxes.close(inbox));
+                self.counters.away_forgotten.one();
+            }
+        }
+        self.after_disconnect(device);
+        if !self.registry.is_online(&device.user) {
+            self.announce(&device.user, false);
         }
     }
 
     fn after_disconnect(&mut self, device: &Device) {
         self.counters.closed.one();
+        self.watches.end(device.serial);
         for item in self.holds.take_connection(device.serial) {
             item.fault.into_iter().for_each(|fault| self.delivery_faults.failed(fault));
         }
@@ -137,28 +164,34 @@ impl Hub {
             let refusal = refused(Code::NotAMember, "not a member of this room");
             return Err(Refusal { id: Some(message.id), ..refusal });
         }
-        if self.slow.as_ref().is_some_and(|slow| slow.bytes > MAX_SLOW_BYTES) {
+        if self.queue.is_full() {
             sender.outbox.end(End::Overflow);
             return Ok(());
         }
         self.counters.messages.one();
-        let hit = self.choose_message_fault(&message, sender.number);
+        let lost = self.queue.loses();
+        let hit = if lost.is_some() { None } else { self.choose_message_fault(&message, sender.number) };
         if hit.is_none_or(MessageFault::acknowledges)
             && sender.outbox.append(|out| Reply::Ack(&message.id).put(out, sender.format)).is_ok()
         {
             self.counters.acknowledged.one();
         }
+        if let Some(outage) = lost {
+            let targets = self.registry.recipients(message.route(), sender.number);
+            let fan_out = targets.connected.len() as u64;
+            self.message_faults.see_message(fan_out);
+            self.counters.hit(outage, fan_out, 0);
+            self.never_delivered(outage, &message, sender.number, &targets);
+            return Ok(());
+        }
         if hit.is_some_and(|fault| !fault.delivers()) {
             return Ok(());
         }
         let (message, clean) = (Arc::new(message), hit.is_some());
-        match &mut self.slow {
-            None => self.deliver(&message, sender.number, clean),
-            Some(slow) => {
-                slow.bytes += message.weight();
-                slow.waiting.push_back(Waiting { came: Instant::now(), message, sending_device: sender.number, clean });
-                slow.bell.notify_one();
-            }
+        if self.queue.holds() {
+            self.queue.push(message, sender.number, clean);
+        } else {
+            self.deliver(&message, sender.number, clean);
         }
         Ok(())
     }
@@ -167,23 +200,34 @@ impl Hub {
         if self.message_faults.is_empty() {
             return None;
         }
-        let mut targets = Vec::new();
-        self.registry.recipients(message, sending_device, &mut targets);
-        let fan_out = targets.len() as u64;
-        let Chosen { id, kind } = self.message_faults.choose(fan_out)?;
+        let targets = self.registry.recipients(message.route(), sending_device);
+        let fan_out = targets.connected.len() as u64;
+        let Chosen { id, kind } = self.message_faults.choose_for(fan_out)?;
         self.counters.committed(id, fan_out);
         if !kind.delivers() {
-            // These deliveries will not come by again.
-            self.counters.fan_out.add(fan_out);
-            self.delivery_faults.see(fan_out);
+            self.never_delivered(id, message, sending_device, &targets);
         }
         Some(kind)
     }
 
-    fn deliver(&mut self, message: &Arc<Message>, sending_device: u8, clean: bool) {
-        let mut targets = Vec::new();
-        self.registry.recipients(message, sending_device, &mut targets);
-        self.counters.fan_out.add(targets.len() as u64);
+    /// Counts the deliveries of a message that a fault has lost: they will not come by again.
+    fn never_delivered(&mut self, id: FaultId, message: &Message, sending_device: u8, targets: &Targets) {
+        self.counters.fan_out.add(targets.connected.len() as u64);
+        self.see_deliveries(&targets.connected);
+        let absent = self.absent(message.route(), sending_device, &targets.ended).len() as u64;
+        self.offline_faults.see(absent);
+        self.counters.hit(id, 0, absent);
+    }
+
+    /// Sends a message on its way to all its recipients.
+    pub(crate) fn deliver(&mut self, message: &Arc<Message>, sending_device: u8, clean: bool) {
+        let targets = self.registry.recipients(message.route(), sending_device);
+        self.counters.fan_out.add(targets.connected.len() as u64);
+        if self.registry.is_anyone_away() || !targets.ended.is_empty() {
+            let absent = self.absent(message.route(), sending_device, &targets.ended);
+            self.store(message, &absent, clean);
+        }
+        let targets = targets.connected;
         if self.delivery_faults.is_empty() {
             let pushed = targets.iter().filter(|device| device.outbox.push(message.frame(device.format), 1).is_ok());
             let pushed = pushed.count();
@@ -191,22 +235,6 @@ impl Hub {
         } else {
             self.deliver_with_faults(message, &targets, clean);
         }
-    }
-
-    /// When the first message that waits for the slow consumer came.
-    pub(crate) fn slow_front(&self) -> Option<Instant> {
-        self.slow.as_ref()?.waiting.front().map(|waiting| waiting.came)
-    }
-
-    /// The slow consumer is done with the first message; false when none was waiting.
-    pub(crate) fn pass_slow(&mut self) -> bool {
-        let Some(slow) = &mut self.slow else { return false };
-        let Some(waiting) = slow.waiting.pop_front() else {
-            return false;
-        };
-        slow.bytes -= waiting.message.weight();
-        self.deliver(&waiting.message, waiting.sending_device, waiting.clean);
-        true
     }
 
     /// Ends a share of the connections, at least one if there are any.
@@ -225,7 +253,8 @@ impl Hub {
     /// Pushes everything that waits, then ends all connections; none is taken in afterwards.
     pub(crate) fn close(&mut self) {
         self.closing = true;
-        while self.pass_slow() {}
+        self.queue.end_outages();
+        while self.pass_queued() {}
         self.release_all();
         for device in self.registry.online() {
             device.outbox.end(End::Close(1001, "the server is shutting down"));
@@ -233,7 +262,7 @@ impl Hub {
     }
 }
 
-fn refused(code: Code, reason: &str) -> Refusal {
+pub(crate) fn refused(code: Code, reason: &str) -> Refusal {
     Refusal { code, id: None, reason: reason.to_owned() }
 }
 

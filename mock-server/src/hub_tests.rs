@@ -1,162 +1,12 @@
-//! The hub's faults, recounted from what the devices really got.
+//! The hub's faults of deliveries, recounted from what the devices really got.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::time::advance;
 
 use super::*;
-use crate::message::Format;
-use crate::request::{Request, parse_json};
-use crate::truth::Truth;
-
-struct World {
-    hub: Hub,
-    devices: Vec<Arc<Device>>,
-    got: Vec<Vec<serde_json::Value>>,
-    sent: BTreeMap<String, u64>,
-    messages: Vec<(String, BTreeSet<usize>, String)>,
-}
-
-impl World {
-    fn new(faults: &[&str], devices: &[(&str, u8)]) -> Self {
-        let faults: Vec<Fault> = faults.iter().map(|text| text.parse().unwrap()).collect();
-        let counters = Arc::new(Counters::new(&faults));
-        let hub = Hub::new(&faults, counters, Arc::default(), None);
-        let mut world = Self {
-            hub,
-            devices: Vec::new(),
-            got: vec![Vec::new(); devices.len()],
-            sent: BTreeMap::new(),
-            messages: Vec::new(),
-        };
-        for (user, device) in devices {
-            let device = world.connect(user, *device);
-            world.devices.push(device);
-        }
-        world
-    }
-
-    fn connect(&mut self, user: &str, device: u8) -> Arc<Device> {
-        let upgrade = Upgrade { token: None, format: Format::Json, accept: String::new() };
-        let device = self.hub.connect(Token { user: user.into(), device }, &upgrade).unwrap();
-        device.outbox.exchange(&mut Vec::new());
-        device
-    }
-
-    fn join_all(&mut self, users: &[&str], room: &str) {
-        for user in users {
-            self.hub.join(&Arc::from(*user), room).unwrap();
-        }
-    }
-
-    /// Sends the next message of a stream; its content is its number in it.
-    fn send(&mut self, from: usize, kind: &str, to: &str) {
-        let sender = Arc::clone(&self.devices[from]);
-        let stream = format!("{}>{to}", sender.user);
-        let number = self.sent.entry(stream.clone()).or_default();
-        *number += 1;
-        let content = format!("{number:08}");
-        let id = self.messages.len();
-        let json = format!(
-            r#"{{"type":"{kind}","msgId":"{id}","from":"{}","to":"{to}","content":"{content}","timestamp":0}}"#,
-            sender.user
-        );
-        let Ok(Request::Message(incoming)) = parse_json(&json) else { panic!("{json}") };
-        let message = Message::new(incoming, json.as_bytes(), Format::Json, Arc::clone(&sender.user));
-        let mut targets = Vec::new();
-        self.hub.registry.recipients(&message, sender.number, &mut targets);
-        let serials: BTreeSet<_> = targets.iter().map(|device| device.serial).collect();
-        let indices = (0..self.devices.len()).filter(|&i| serials.contains(&self.devices[i].serial));
-        self.messages.push((stream, indices.collect(), content));
-        self.hub.accept(message, &sender).unwrap();
-    }
-
-    fn release(&mut self) {
-        self.hub.release_due(Instant::now());
-    }
-
-    fn collect(&mut self) {
-        for (device, got) in self.devices.iter().zip(&mut self.got) {
-            let mut bytes = Vec::new();
-            device.outbox.exchange(&mut bytes);
-            let mut rest = &bytes[..];
-            while let Some(&[_, length]) = rest.get(..2) {
-                let (head, length) = match length {
-                    126 => (4, usize::from(u16::from_be_bytes([rest[2], rest[3]]))),
-                    n => (2, usize::from(n)),
-                };
-                got.push(serde_json::from_slice(&rest[head..head + length]).unwrap());
-                rest = &rest[head + length..];
-            }
-        }
-    }
-
-    fn truth(&self) -> Truth {
-        self.hub.counters.copy()
-    }
-
-    fn numbers(&mut self, device: usize) -> Vec<u64> {
-        self.collect();
-        let pushes = self.got[device].iter().filter(|json| json["content"].is_string());
-        pushes.map(|json| json["content"].as_str().unwrap().parse().unwrap()).collect()
-    }
-
-    /// Compares each count of the truth with what the devices got.
-    fn check(&mut self) {
-        self.collect();
-        let truth = self.truth();
-        let (mut pushed, mut acks, mut twice, mut corrupt, mut astray, mut late) = (0, 0, 0, 0, 0, 0);
-        let mut arrived = BTreeSet::new();
-        for (device, got) in self.got.iter().enumerate() {
-            let mut highest = BTreeMap::new();
-            for json in got {
-                if json["type"] == "ack" {
-                    acks += 1;
-                    continue;
-                }
-                pushed += 1;
-                let id: usize = json["msgId"].as_str().unwrap().parse().unwrap();
-                let (stream, recipients, content) = &self.messages[id];
-                corrupt += u64::from(json["content"] != **content);
-                if !recipients.contains(&device) {
-                    astray += 1;
-                } else if !arrived.insert((device, id)) {
-                    twice += 1;
-                } else {
-                    let before = highest.entry(stream).or_insert(id);
-                    late += u64::from(*before > id);
-                    *before = id.max(*before);
-                }
-            }
-        }
-        let expected: usize = self.messages.iter().map(|(_, recipients, _)| recipients.len()).sum();
-        let lost = truth.committed("drop") + truth.hit("ack_then_drop") + truth.hit("swallow");
-        assert_eq!(truth.fan_out, expected as u64, "fan-out");
-        assert_eq!(truth.pushed, pushed, "pushed");
-        assert_eq!(truth.acknowledged, acks, "acknowledged");
-        let unacknowledged = truth.committed("no_ack") + truth.committed("swallow");
-        assert_eq!(truth.messages - truth.acknowledged, unacknowledged, "unacknowledged");
-        assert_eq!(expected as u64 - arrived.len() as u64, lost, "lost");
-        assert_eq!(truth.committed("duplicate"), twice, "duplicate");
-        assert_eq!(truth.committed("corrupt"), corrupt, "corrupt");
-        assert_eq!(truth.committed("misroute"), astray, "misroute");
-        assert_eq!(truth.committed("reorder"), late, "reorder");
-        assert_eq!(
-            truth.pushed,
-            truth.fan_out - lost + truth.committed("duplicate") + truth.committed("misroute"),
-            "{truth:?}"
-        );
-    }
-}
-
-const DEVICES: &[(&str, u8)] = &[("a", 0), ("a", 1), ("b", 0), ("c", 0), ("d", 0)];
-
-fn in_paused_time(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(test);
-}
+use crate::world::{DEVICES, World, in_paused_time, received};
 
 #[tokio::test(start_paused = true)]
 async fn a_swap_puts_one_delivery_behind_its_neighbour_and_counts_once() {
@@ -228,9 +78,7 @@ async fn what_is_held_for_a_connection_does_not_reach_the_one_that_replaces_it()
     let fresh = world.connect("c", 0);
     advance(Duration::from_secs(1)).await;
     world.release();
-    let mut bytes = Vec::new();
-    fresh.outbox.exchange(&mut bytes);
-    assert!(bytes.is_empty());
+    assert!(received(&fresh).is_empty());
     assert_eq!(world.truth().committed("delay"), 0);
     assert_eq!(world.truth().pushed, 0);
 }

@@ -1,31 +1,45 @@
 //! A chat server that does exactly what it says, and says exactly what it did.
 //!
 //! It speaks the protocol of `docs/protocol.md`, commits the faults it is told to, and counts both; `uproar` is
-//! calibrated against these counts. It keeps no messages: what is not delivered at once is gone.
+//! calibrated against these counts. It keeps messages for devices that were connected once and are away, in memory.
 //!
 //! From the socket inwards: `listener` → `connection` (`handshake`, `frame`, `ending`) → `session` (`request`,
-//! `reply`, `message`) → `hub` (`registry`, `assign`, `holds`, `delivery`) → the `outbox` of each recipient.
+//! `reply`, `message`, `note`) → `hub` (`registry`, `assign`, `queue`, `holds`, `delivery`, `receipt`, `recall`,
+//! `presence`) → the `outbox` of each recipient, or (`offline`) its `inbox` until it comes to `pull`.
 
 mod assign;
 mod background;
 mod connection;
 mod delivery;
 mod ending;
+mod fault_text;
 mod faults;
 mod frame;
+mod frames;
 mod handshake;
 mod holds;
 mod hub;
+mod idle;
+mod inbox;
 mod listener;
 mod message;
+mod note;
+mod offline;
 mod outbox;
+mod presence;
+mod pull;
+mod queue;
 mod random;
+mod recall;
+mod receipt;
 mod registry;
 mod reply;
 mod request;
 mod session;
 mod shared;
 mod truth;
+#[cfg(test)]
+mod world;
 
 use std::io;
 use std::net::SocketAddr;
@@ -35,7 +49,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-pub use faults::{Fault, FaultError, KillHow};
+pub use faults::{Fault, FaultError, KillHow, KillWhen};
 pub use truth::Truth;
 
 use shared::Shared;

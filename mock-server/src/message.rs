@@ -4,13 +4,13 @@
 //! as it came in. Must never change a message except in `corrupted_frame`.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::Serialize;
 use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
-use crate::frame;
+use crate::frames::{Frames, framed};
 
 /// The frame format of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +36,36 @@ impl Kind {
         }
     }
 
-    fn tag(self) -> u8 {
+    pub(crate) fn tag(self) -> u8 {
         match self {
             Kind::Direct => 1,
             Kind::Group => 2,
             Kind::System => 3,
         }
+    }
+
+    /// The kind with this property.
+    pub(crate) fn find(is: impl Fn(Kind) -> bool) -> Option<Kind> {
+        [Kind::Direct, Kind::Group, Kind::System].into_iter().find(|&kind| is(kind))
+    }
+}
+
+/// The only user who sends system messages.
+pub(crate) const PLATFORM: &str = "platform";
+/// The recipient of a system message that is for everybody.
+pub(crate) const EVERYBODY: &str = "*";
+
+/// From whom to whom: one stream of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Route<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+}
+
+impl Route<'_> {
+    pub(crate) fn is_to_everybody(&self) -> bool {
+        self.kind == Kind::System && self.to == EVERYBODY
     }
 }
 
@@ -98,8 +122,8 @@ pub(crate) struct Message {
     pub(crate) to: Box<str>,
     content: Box<str>,
     timestamp: u64,
-    json: OnceLock<Vec<u8>>,
-    binary: OnceLock<Vec<u8>>,
+    frames: Frames,
+    weight: usize,
     /// Where the content stands in the JSON frame, if it came in as JSON without escapes.
     content_at: Option<usize>,
 }
@@ -107,36 +131,29 @@ pub(crate) struct Message {
 impl Message {
     /// `payload` is what `incoming` was parsed from; `from` the sender's name, shared.
     pub(crate) fn new(incoming: Incoming<'_>, payload: &[u8], format: Format, from: Arc<str>) -> Self {
-        let mut frame = Vec::new();
-        match format {
-            Format::Json => frame::put_text(&mut frame, payload),
-            Format::Binary => frame::put_binary(&mut frame, payload),
-        }
+        let frame = framed(payload, format);
         let content_at = match (&incoming.content, format) {
             (Cow::Borrowed(content), Format::Json) => {
                 offset_in(payload, content.as_bytes()).map(|offset| frame.len() - payload.len() + offset)
             }
             _ => None,
         };
-        let message = Self {
+        Self {
             kind: incoming.kind,
             id: incoming.id,
             from,
             to: incoming.to.into(),
+            weight: frame.len() + 2 * incoming.content.len() + 256,
             content: incoming.content.into(),
             timestamp: incoming.timestamp,
-            json: OnceLock::new(),
-            binary: OnceLock::new(),
+            frames: Frames::new(frame, format),
             content_at,
-        };
-        let own = message.slot(format).set(frame);
-        debug_assert!(own.is_ok(), "a new message has no frame yet");
-        message
+        }
     }
 
     /// The frame, header included, that a device of this format gets.
     pub(crate) fn frame(&self, format: Format) -> &[u8] {
-        self.slot(format).get_or_init(|| self.render(format, &self.content))
+        self.frames.get(format, || self.render(format, &self.content))
     }
 
     /// The frame with other content of the same length under the same id; `None` when the content is empty.
@@ -156,28 +173,23 @@ impl Message {
 
     /// Same sender, same room: between these two the order counts.
     pub(crate) fn same_stream(&self, other: &Message) -> bool {
-        self.kind == other.kind && self.from == other.from && self.to == other.to
+        self.route() == other.route()
     }
 
-    /// Bytes held in memory, about.
+    pub(crate) fn route(&self) -> Route<'_> {
+        Route { kind: self.kind, from: &self.from, to: &self.to }
+    }
+
+    /// Bytes held in memory, about; the same for the message's whole life.
     pub(crate) fn weight(&self) -> usize {
-        2 * self.content.len() + 256
-    }
-
-    fn slot(&self, format: Format) -> &OnceLock<Vec<u8>> {
-        match format {
-            Format::Json => &self.json,
-            Format::Binary => &self.binary,
-        }
+        self.weight
     }
 
     fn render(&self, format: Format, content: &str) -> Vec<u8> {
-        let mut frame = Vec::new();
         match format {
-            Format::Json => frame::put_text(&mut frame, &self.json_payload(content)),
-            Format::Binary => frame::put_binary(&mut frame, &self.binary_payload(content)),
+            Format::Json => framed(&self.json_payload(content), format),
+            Format::Binary => framed(&self.binary_payload(content), format),
         }
-        frame
     }
 
     fn json_payload(&self, content: &str) -> Vec<u8> {
@@ -198,11 +210,8 @@ impl Message {
         out.push(self.kind.tag());
         out.extend_from_slice(&self.id.bytes());
         out.extend_from_slice(&self.timestamp.to_be_bytes());
-        // Parsing has bounded both names to 255 bytes.
-        out.push(self.from.len() as u8);
-        out.extend_from_slice(self.from.as_bytes());
-        out.push(self.to.len() as u8);
-        out.extend_from_slice(self.to.as_bytes());
+        put_name(&mut out, &self.from);
+        put_name(&mut out, &self.to);
         out.extend_from_slice(content.as_bytes());
         out
     }
@@ -218,6 +227,12 @@ struct JsonMessage<'a> {
     to: &'a str,
     content: &'a str,
     timestamp: u64,
+}
+
+/// Appends a name with its length before it; parsing has bounded it to 255 bytes.
+pub(crate) fn put_name(out: &mut Vec<u8>, name: &str) {
+    out.push(name.len() as u8);
+    out.extend_from_slice(name.as_bytes());
 }
 
 /// Where `part` begins in `whole`, if it is a part of it.

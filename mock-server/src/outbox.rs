@@ -25,6 +25,8 @@ pub(crate) enum End {
     Overflow,
     /// Ended by the fault.
     Kill(KillHow),
+    /// It sent nothing for too long.
+    Idle,
     /// The socket ended or failed.
     Gone,
 }

@@ -1,4 +1,4 @@
-//! The frames that only the server sends: acknowledgements, heartbeat answers, room answers, refusals.
+//! The frames that only the server sends: acknowledgements, heartbeat answers, room answers, presence, refusals.
 //!
 //! Writes whole WebSocket frames into the caller's buffer; knows nothing of connections.
 
@@ -48,6 +48,8 @@ pub(crate) enum Reply<'a> {
     Pong { seq: u64 },
     Joined { room: &'a str, members: u32 },
     Left { room: &'a str, members: u32 },
+    Recalled(&'a MsgId),
+    Presence { user: &'a str, online: bool },
     Error(&'a Refusal),
 }
 
@@ -69,6 +71,14 @@ enum Json<'a> {
         room: &'a str,
         members: u32,
     },
+    Recalled {
+        #[serde(rename = "msgId")]
+        id: &'a str,
+    },
+    Presence {
+        user: &'a str,
+        online: bool,
+    },
     Error {
         code: &'a str,
         #[serde(rename = "msgId", skip_serializing_if = "Option::is_none")]
@@ -88,7 +98,7 @@ impl Reply<'_> {
 
     fn json(&self) -> Vec<u8> {
         let id = match self {
-            Reply::Ack(id) => Some(id.text()),
+            Reply::Ack(id) | Reply::Recalled(id) => Some(id.text()),
             Reply::Error(refusal) => refusal.id.as_ref().map(MsgId::text),
             _ => None,
         };
@@ -98,6 +108,8 @@ impl Reply<'_> {
             Reply::Pong { seq } => Json::Pong { seq },
             Reply::Joined { room, members } => Json::Joined { room, members },
             Reply::Left { room, members } => Json::Left { room, members },
+            Reply::Recalled(_) => Json::Recalled { id: id.unwrap_or_default() },
+            Reply::Presence { user, online } => Json::Presence { user, online },
             Reply::Error(refusal) => Json::Error { code: refusal.code.name(), id, reason: &refusal.reason },
         };
         // Strings and integers: serialising them cannot fail.
@@ -110,6 +122,8 @@ impl Reply<'_> {
             Reply::Pong { seq } => [&[6], &seq.to_be_bytes()[..]].concat(),
             Reply::Joined { room, members } => [&[8], &members.to_be_bytes()[..], room.as_bytes()].concat(),
             Reply::Left { room, members } => [&[10], &members.to_be_bytes()[..], room.as_bytes()].concat(),
+            Reply::Recalled(id) => [&[14], &id.bytes()[..]].concat(),
+            Reply::Presence { user, online } => [&[18, u8::from(online)], user.as_bytes()].concat(),
             Reply::Error(refusal) => {
                 let id = refusal.id.as_ref().map_or([0; 16], MsgId::bytes);
                 let code = refusal.code.name();
@@ -143,6 +157,16 @@ mod tests {
                 Reply::Left { room: "g", members: 49 },
                 r#"{"type":"left","room":"g","members":49}"#,
                 vec![10, 0, 0, 0, 49, b'g'],
+            ),
+            (
+                Reply::Recalled(&id),
+                r#"{"type":"recalled","msgId":"07070707-0707-0707-0707-070707070707"}"#,
+                [&[14][..], &[7; 16]].concat(),
+            ),
+            (
+                Reply::Presence { user: "u", online: true },
+                r#"{"type":"presence","user":"u","online":true}"#,
+                vec![18, 1, b'u'],
             ),
             (
                 Reply::Error(&refusal),

@@ -10,11 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::frame::MAX_MESSAGE;
 use crate::handshake::is_user_name;
-use crate::message::{Incoming, Kind, MsgId};
+use crate::message::{EVERYBODY, Incoming, Kind, MsgId};
+use crate::note::{About, IncomingNote};
 use crate::reply::{Code, Refusal};
 
 /// Longest room name, in bytes: what the binary format can hold.
 const MAX_ROOM: usize = 255;
+
+/// Most names in one `watch` frame.
+const MAX_NAMES: usize = 1000;
 
 /// One request of a client.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +27,9 @@ pub(crate) enum Request<'a> {
     Ping { seq: u64 },
     Join { room: Cow<'a, str> },
     Leave { room: Cow<'a, str> },
+    Note(IncomingNote<'a>),
+    Pull { cursor: u64, limit: u32 },
+    Watch { users: Vec<Cow<'a, str>> },
 }
 
 /// Keeps `Option<Text>` borrowing, which `Option<Cow>` would not.
@@ -45,6 +52,25 @@ struct Json<'a> {
     seq: Option<u64>,
     #[serde(borrow)]
     room: Option<Text<'a>>,
+}
+
+// The fields of the rarer frames are read apart: in a message they are nobody's business.
+#[derive(Deserialize)]
+struct JsonRecall<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct JsonPull {
+    cursor: u64,
+    limit: u32,
+}
+
+#[derive(Deserialize)]
+struct JsonWatch<'a> {
+    #[serde(borrow)]
+    users: Vec<Text<'a>>,
 }
 
 /// Finds the id in a frame that is otherwise refused.
@@ -78,6 +104,17 @@ pub(crate) fn parse_json(text: &str) -> Result<Request<'_>, Refusal> {
         "ping" => Ok(Request::Ping { seq: present(json.seq, "seq", &None)? }),
         "join" => Ok(Request::Join { room: room(present(json.room, "room", &None)?.0)? }),
         "leave" => Ok(Request::Leave { room: room(present(json.room, "room", &None)?.0)? }),
+        "receipt" => json_note(About::Receipt, id, json),
+        "recall" => {
+            let JsonRecall { kind } = again(text, &id)?;
+            let kind = Kind::find(|known| known.name() == kind.0).ok_or_else(|| no_kind(id.clone()))?;
+            json_note(About::Recall(kind), id, json)
+        }
+        "pull" => again(text, &None).map(|JsonPull { cursor, limit }| Request::Pull { cursor, limit }),
+        "watch" => {
+            let JsonWatch { users } = again(text, &None)?;
+            watch(users.into_iter().map(|user| user.0).collect())
+        }
         other => {
             let shown: String = other.chars().take(32).collect();
             Err(Refusal { code: Code::UnknownType, id, reason: format!("no client frame has type `{shown}`") })
@@ -90,8 +127,20 @@ fn json_message<'a>(kind: Kind, id: Option<MsgId>, json: Json<'a>) -> Result<Req
     let to = present(json.to, "to", &id)?.0;
     let content = present(json.content, "content", &id)?.0;
     let timestamp = present(json.timestamp, "timestamp", &id)?;
-    let id = id.ok_or_else(|| malformed(None, "msgId must be 1 to 64 characters".to_owned()))?;
+    let id = id.ok_or_else(no_id)?;
     checked(Incoming { kind, id, from, to, content, timestamp })
+}
+
+fn json_note<'a>(about: About, id: Option<MsgId>, json: Json<'a>) -> Result<Request<'a>, Refusal> {
+    let from = present(json.from, "from", &id)?.0;
+    let to = present(json.to, "to", &id)?.0;
+    let id = id.ok_or_else(no_id)?;
+    checked_note(IncomingNote { about, id, from, to })
+}
+
+/// Reads the fields that only this type of frame has.
+fn again<'a, T: Deserialize<'a>>(text: &'a str, id: &Option<MsgId>) -> Result<T, Refusal> {
+    serde_json::from_str(text).map_err(|e| malformed(id.clone(), e.to_string()))
 }
 
 /// Parses one binary frame.
@@ -107,6 +156,14 @@ pub(crate) fn parse_binary(frame: &[u8]) -> Result<Request<'_>, Refusal> {
         }
         7 => Ok(Request::Join { room: room(Cow::Borrowed(utf8(body, "room", None)?))? }),
         9 => Ok(Request::Leave { room: room(Cow::Borrowed(utf8(body, "room", None)?))? }),
+        12 => binary_note(About::Receipt, body),
+        13 => {
+            let (&tag, body) = body.split_first().ok_or_else(|| short(None))?;
+            let kind = Kind::find(|known| known.tag() == tag).ok_or_else(|| no_kind(None))?;
+            binary_note(About::Recall(kind), body)
+        }
+        15 => binary_pull(body),
+        17 => binary_watch(body),
         other => Err(Refusal {
             code: Code::UnknownType,
             id: None,
@@ -116,7 +173,6 @@ pub(crate) fn parse_binary(frame: &[u8]) -> Result<Request<'_>, Refusal> {
 }
 
 fn binary_message(kind: Kind, body: &[u8]) -> Result<Request<'_>, Refusal> {
-    let short = |id| malformed(id, "the frame is too short".to_owned());
     let (id, rest) = body.split_first_chunk::<16>().ok_or_else(|| short(None))?;
     let id = MsgId::Bytes(*id);
     let (timestamp, rest) = rest.split_first_chunk::<8>().ok_or_else(|| short(Some(id.clone())))?;
@@ -133,20 +189,82 @@ fn binary_message(kind: Kind, body: &[u8]) -> Result<Request<'_>, Refusal> {
     checked(Incoming { kind, id, from, to, content, timestamp: u64::from_be_bytes(*timestamp) })
 }
 
+fn binary_note(about: About, body: &[u8]) -> Result<Request<'_>, Refusal> {
+    let (id, rest) = body.split_first_chunk::<16>().ok_or_else(|| short(None))?;
+    let id = MsgId::Bytes(*id);
+    let (from, rest) = short_text(rest).ok_or_else(|| short(Some(id.clone())))?;
+    let (to, rest) = short_text(rest).ok_or_else(|| short(Some(id.clone())))?;
+    ended(rest, Some(&id))?;
+    let from = Cow::Borrowed(utf8(from, "from", Some(&id))?);
+    let to = Cow::Borrowed(utf8(to, "to", Some(&id))?);
+    checked_note(IncomingNote { about, id, from, to })
+}
+
+fn binary_pull(body: &[u8]) -> Result<Request<'_>, Refusal> {
+    let (cursor, rest) = body.split_first_chunk::<8>().ok_or_else(|| short(None))?;
+    let (limit, rest) = rest.split_first_chunk::<4>().ok_or_else(|| short(None))?;
+    ended(rest, None)?;
+    Ok(Request::Pull { cursor: u64::from_be_bytes(*cursor), limit: u32::from_be_bytes(*limit) })
+}
+
+fn binary_watch(body: &[u8]) -> Result<Request<'_>, Refusal> {
+    let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(|| short(None))?;
+    let mut users = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let (user, after) = short_text(rest).ok_or_else(|| short(None))?;
+        users.push(Cow::Borrowed(utf8(user, "user", None)?));
+        rest = after;
+    }
+    ended(rest, None)?;
+    watch(users)
+}
+
+fn ended(rest: &[u8], id: Option<&MsgId>) -> Result<(), Refusal> {
+    if rest.is_empty() { Ok(()) } else { Err(malformed(id.cloned(), "the frame is too long".to_owned())) }
+}
+
+fn short(id: Option<MsgId>) -> Refusal {
+    malformed(id, "the frame is too short".to_owned())
+}
+
 fn short_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(length))
 }
 
 fn checked(incoming: Incoming<'_>) -> Result<Request<'_>, Refusal> {
-    if incoming.kind == Kind::Group {
-        if let Err(refusal) = room_size(&incoming.to) {
-            return Err(Refusal { id: Some(incoming.id), ..refusal });
-        }
-    } else if !is_user_name(&incoming.to) {
-        return Err(malformed(Some(incoming.id), "`to` is no user name".to_owned()));
-    }
+    recipient(incoming.kind, &incoming.to, &incoming.id)?;
     Ok(Request::Message(incoming))
+}
+
+fn checked_note(note: IncomingNote<'_>) -> Result<Request<'_>, Refusal> {
+    let kind = match note.about {
+        About::Receipt => Kind::Direct,
+        About::Recall(kind) => kind,
+    };
+    recipient(kind, &note.to, &note.id)?;
+    Ok(Request::Note(note))
+}
+
+/// Whether messages of this kind can go to `to`.
+fn recipient(kind: Kind, to: &str, id: &MsgId) -> Result<(), Refusal> {
+    match kind {
+        Kind::Group => room_size(to).map_err(|refusal| Refusal { id: Some(id.clone()), ..refusal }),
+        Kind::System if to == EVERYBODY => Ok(()),
+        Kind::Direct | Kind::System if is_user_name(to) => Ok(()),
+        Kind::Direct | Kind::System => Err(malformed(Some(id.clone()), "`to` is no user name".to_owned())),
+    }
+}
+
+fn watch(users: Vec<Cow<'_, str>>) -> Result<Request<'_>, Refusal> {
+    if users.len() > MAX_NAMES {
+        let reason = format!("{} names in one frame; at most {MAX_NAMES}", users.len());
+        return Err(Refusal { code: Code::TooLarge, id: None, reason });
+    }
+    if !users.iter().all(|user| is_user_name(user)) {
+        return Err(malformed(None, "`users` has one that is no user name".to_owned()));
+    }
+    Ok(Request::Watch { users })
 }
 
 fn room(name: Cow<'_, str>) -> Result<Cow<'_, str>, Refusal> {
@@ -191,72 +309,18 @@ fn present<T>(value: Option<T>, field: &str, id: &Option<MsgId>) -> Result<T, Re
     value.ok_or_else(|| malformed(id.clone(), format!("`{field}` is missing")))
 }
 
+fn no_id() -> Refusal {
+    malformed(None, "msgId must be 1 to 64 characters".to_owned())
+}
+
+fn no_kind(id: Option<MsgId>) -> Refusal {
+    malformed(id, "`kind` must be chat, group or system (1, 2 or 3)".to_owned())
+}
+
 fn malformed(id: Option<MsgId>, reason: String) -> Refusal {
     Refusal { code: Code::Malformed, id, reason }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn code(json: &str) -> (Code, Option<MsgId>) {
-        let refusal = parse_json(json).unwrap_err();
-        (refusal.code, refusal.id)
-    }
-
-    #[test]
-    fn a_message_without_escapes_borrows_its_text_from_the_frame() {
-        let json = r#"{"type":"chat","msgId":"m","from":"a","to":"b","content":"hi","timestamp":1}"#;
-        let Ok(Request::Message(incoming)) = parse_json(json) else { panic!() };
-        assert!(matches!(incoming.content, Cow::Borrowed("hi")));
-        assert_eq!(incoming.id, MsgId::Text("m".into()));
-    }
-
-    #[test]
-    fn a_refusal_names_the_message_it_is_about_when_that_is_known() {
-        let id = Some(MsgId::Text("m".into()));
-        assert_eq!(
-            code(r#"{"type":"chat","msgId":"m","from":"a","to":"b","timestamp":1}"#),
-            (Code::Malformed, id.clone())
-        );
-        assert_eq!(code(r#"{"type":"chat","msgId":"m","from":7}"#), (Code::Malformed, id.clone()));
-        assert_eq!(code(r#"{"type":"dance","msgId":"m"}"#), (Code::UnknownType, id.clone()));
-        assert_eq!(code(r#"{"type":"ack","msgId":"m"}"#), (Code::UnknownType, id));
-        assert_eq!(code("nonsense"), (Code::Malformed, None));
-        assert_eq!(code(r#"{"msgId":""}"#), (Code::Malformed, None));
-        assert_eq!(code(&format!(r#"{{"type":"join","room":"{}"}}"#, "r".repeat(256))), (Code::TooLarge, None));
-    }
-
-    #[test]
-    fn an_array_is_split_into_its_elements_and_anything_else_stays_whole() {
-        assert_eq!(split_json(r#" [{"a":1}, 2 ,[]]"#).unwrap(), [r#"{"a":1}"#, "2", "[]"]);
-        assert_eq!(split_json("{}").unwrap(), ["{}"]);
-        assert!(split_json("[").is_err());
-    }
-
-    #[test]
-    fn binary_content_that_json_would_blow_up_is_too_large() {
-        let mut frame = vec![1];
-        frame.extend([0; 24]);
-        frame.extend(b"\x01a\x01b");
-        frame.extend(vec![1; 200_000]);
-        assert_eq!(parse_binary(&frame).unwrap_err().code, Code::TooLarge);
-        frame.truncate(100_000);
-        assert!(parse_binary(&frame).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn no_frame_makes_the_parsers_panic(tag in 0u8..14, bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let mut frame = vec![tag];
-            frame.extend(&bytes);
-            let _ = parse_binary(&frame);
-            let _ = parse_binary(&bytes);
-            let text = String::from_utf8_lossy(&bytes);
-            let _ = parse_json(&text);
-            let _ = split_json(&text);
-        }
-    }
-}
+#[path = "request_tests.rs"]
+mod tests;

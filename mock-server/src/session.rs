@@ -5,25 +5,24 @@
 use std::sync::Arc;
 
 use crate::frame::{Event, Violation, put_pong};
-use crate::message::{Format, Incoming, Kind, Message};
+use crate::message::{Format, Incoming, Kind, Message, MsgId, PLATFORM};
+use crate::note::{About, IncomingNote, Note};
 use crate::outbox::End;
 use crate::registry::Device;
 use crate::reply::{Code, Refusal, Reply};
 use crate::request::{self, Request};
 use crate::shared::Shared;
 
-/// The only user whose system messages are let through.
-const PLATFORM: &str = "platform";
-
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     device: &'a Arc<Device>,
     shared: &'a Shared,
+    heard: bool,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(device: &'a Arc<Device>, shared: &'a Shared) -> Self {
-        Self { device, shared }
+        Self { device, shared, heard: false }
     }
 
     /// The connection is ending: what else it sends does not count.
@@ -31,11 +30,17 @@ impl<'a> Session<'a> {
         self.device.outbox.is_ended()
     }
 
+    /// Whether a frame has come since this was last asked.
+    pub(crate) fn heard(&mut self) -> bool {
+        std::mem::take(&mut self.heard)
+    }
+
     pub(crate) fn violated(&mut self, violation: Violation) {
         self.device.outbox.end(End::Close(violation.code, violation.reason));
     }
 
     pub(crate) fn on(&mut self, event: Event<'_>) {
+        self.heard = true;
         match (event, self.device.format) {
             (Event::Text(text), Format::Json) => self.on_text(text),
             (Event::Binary(frame), Format::Binary) => self.on_request(request::parse_binary(frame), frame),
@@ -88,6 +93,12 @@ impl<'a> Session<'a> {
                 self.reply(&Reply::Left { room: &room, members });
                 Ok(())
             }
+            Request::Note(incoming) => self.on_note(incoming, frame),
+            Request::Pull { cursor, limit } => {
+                self.shared.hub().pull(self.device, cursor, limit);
+                Ok(())
+            }
+            Request::Watch { users } => self.shared.hub().watch(self.device, &users),
         });
         if let Err(refusal) = done {
             self.refuse(&refusal);
@@ -95,17 +106,36 @@ impl<'a> Session<'a> {
     }
 
     fn on_message(&self, incoming: Incoming<'_>, frame: &[u8]) -> Result<(), Refusal> {
-        let user = &self.device.user;
-        if *incoming.from != **user {
-            let reason = format!("`from` must be `{user}`");
-            return Err(Refusal { code: Code::NotAllowed, id: Some(incoming.id), reason });
-        }
-        if incoming.kind == Kind::System && **user != *PLATFORM {
-            let reason = format!("only `{PLATFORM}` sends system messages");
-            return Err(Refusal { code: Code::NotAllowed, id: Some(incoming.id), reason });
-        }
-        let message = Message::new(incoming, frame, self.device.format, Arc::clone(user));
+        self.check_author(&incoming.from, Some(incoming.kind), &incoming.id)?;
+        let message = Message::new(incoming, frame, self.device.format, Arc::clone(&self.device.user));
         self.shared.hub().accept(message, self.device)
+    }
+
+    fn on_note(&self, incoming: IncomingNote<'_>, frame: &[u8]) -> Result<(), Refusal> {
+        let kind = match incoming.about {
+            About::Receipt => None,
+            About::Recall(kind) => Some(kind),
+        };
+        self.check_author(&incoming.from, kind, &incoming.id)?;
+        let note = Note::new(incoming, frame, self.device.format, Arc::clone(&self.device.user));
+        match kind {
+            None => self.shared.hub().receipt(&note),
+            Some(_) => self.shared.hub().recall(note, self.device)?,
+        }
+        Ok(())
+    }
+
+    /// Whether the connected user may write `from`, and write a message of this kind.
+    fn check_author(&self, from: &str, kind: Option<Kind>, id: &MsgId) -> Result<(), Refusal> {
+        let user = &self.device.user;
+        let reason = if *from != **user {
+            format!("`from` must be `{user}`")
+        } else if kind == Some(Kind::System) && **user != *PLATFORM {
+            format!("only `{PLATFORM}` sends system messages")
+        } else {
+            return Ok(());
+        };
+        Err(Refusal { code: Code::NotAllowed, id: Some(id.clone()), reason })
     }
 
     fn heartbeat(&self, answer: impl FnOnce(&mut Vec<u8>)) {

@@ -3,6 +3,7 @@
 //! The hub's lock is taken for single steps only and never across a wait.
 
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) hold_bell: Arc<Notify>,
     pub(crate) slow: Option<Slow>,
+    /// How long a connection may be silent.
+    pub(crate) idle: Option<(FaultId, Duration)>,
     refusals: Vec<Refuse>,
     handshakes: Count,
     leaks: Vec<(FaultId, usize)>,
@@ -37,7 +40,16 @@ struct Refuse {
     id: FaultId,
     status: u16,
     every: NonZeroU64,
+    /// How many more there may be.
+    left: AtomicU64,
     retry_after: Option<u32>,
+}
+
+impl Refuse {
+    /// Takes one of those left; false when there is none.
+    fn take(&self) -> bool {
+        self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
 }
 
 impl Shared {
@@ -52,6 +64,7 @@ impl Shared {
             counters,
             hold_bell,
             slow,
+            idle: idle(faults),
             refusals: refusals(faults),
             handshakes: Count::default(),
             leaks: leaks(faults),
@@ -72,7 +85,8 @@ impl Shared {
     /// Whether this well-formed handshake is refused: status and seconds to retry after.
     pub(crate) fn refuse(&self) -> Option<(u16, Option<u32>)> {
         let number = self.handshakes.next();
-        let refuse = self.refusals.iter().find(|refuse| number.is_multiple_of(refuse.every.get()))?;
+        let due = |refuse: &&Refuse| number.is_multiple_of(refuse.every.get()) && refuse.take();
+        let refuse = self.refusals.iter().find(due)?;
         self.counters.committed(refuse.id, 0);
         Some((refuse.status, refuse.retry_after))
     }
@@ -99,9 +113,20 @@ fn slow(faults: &[Fault]) -> Option<Slow> {
     (!slow.ids.is_empty()).then_some(slow)
 }
 
+fn idle(faults: &[Fault]) -> Option<(FaultId, Duration)> {
+    let planned = faults.iter().enumerate().filter_map(|(id, fault)| match fault {
+        Fault::IdleTimeout { ms } => Some((FaultId(id), Duration::from_millis(*ms))),
+        _ => None,
+    });
+    planned.min_by_key(|(_, limit)| *limit)
+}
+
 fn refusals(faults: &[Fault]) -> Vec<Refuse> {
     let planned = faults.iter().enumerate().filter_map(|(id, fault)| match *fault {
-        Fault::Refuse { status, every, retry_after } => Some(Refuse { id: FaultId(id), status, every, retry_after }),
+        Fault::Refuse { status, every, count, retry_after } => {
+            let left = AtomicU64::new(count.map_or(u64::MAX, NonZeroU64::get));
+            Some(Refuse { id: FaultId(id), status, every, left, retry_after })
+        }
         _ => None,
     });
     planned.collect()

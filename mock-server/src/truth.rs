@@ -37,8 +37,34 @@ pub struct Truth {
     pub fan_out: u64,
     /// Push frames queued to live devices, duplicates and misrouted copies included.
     pub pushed: u64,
-    /// Messages served by pull; this protocol has none.
+    /// Deliveries put into inboxes, copies of pushed ones included.
+    pub stored: u64,
+    /// Deliveries and recalls that found no room in an inbox.
+    pub inbox_full: u64,
+    /// Pages that answered a pull.
+    pub pages: u64,
+    /// Items in all pages, repeats included.
     pub pulled: u64,
+    /// Devices that were forgotten because too many were away.
+    pub away_forgotten: u64,
+    /// Receipts taken on.
+    pub receipts: u64,
+    /// Receipts pushed, one per device.
+    pub receipts_pushed: u64,
+    /// Recalls taken on.
+    pub recalls: u64,
+    /// Recalls pushed, one per device.
+    pub recalls_pushed: u64,
+    /// Recalls put into inboxes.
+    pub recalls_stored: u64,
+    /// Messages that a recall took out of an inbox.
+    pub recalls_removed: u64,
+    /// Deliveries that did not go into an inbox because their recall had come before.
+    pub recalls_forestalled: u64,
+    /// Presence frames that should have been pushed: changes times watchers. First answers do not count.
+    pub presence_events: u64,
+    /// Presence frames pushed because of a change, false ones included.
+    pub presence_pushed: u64,
     /// Heartbeats received, of both kinds.
     pub pings: u64,
     /// Heartbeats answered, of both kinds.
@@ -47,6 +73,8 @@ pub struct Truth {
     pub overflowed: u64,
     /// Per fault that hits deliveries: how many it hit.
     pub deliveries: BTreeMap<String, u64>,
+    /// Per fault that loses whole messages: how many deliveries it kept from inboxes.
+    pub stored_deliveries: BTreeMap<String, u64>,
     /// Per configured fault: how often it was committed.
     #[serde(flatten)]
     pub faults: BTreeMap<String, u64>,
@@ -56,6 +84,11 @@ impl Truth {
     /// How often the fault of this name was committed; 0 when it is not configured.
     pub fn committed(&self, name: &str) -> u64 {
         self.faults.get(name).copied().unwrap_or(0)
+    }
+
+    /// How many deliveries the fault of this name kept from inboxes; 0 when it is not configured.
+    pub fn kept_from_inboxes(&self, name: &str) -> u64 {
+        self.stored_deliveries.get(name).copied().unwrap_or(0)
     }
 
     /// How many deliveries the fault of this name hit; 0 when it is not configured.
@@ -101,6 +134,7 @@ struct FaultCount {
     name: &'static str,
     committed: Count,
     deliveries: Option<Count>,
+    stored: Option<Count>,
 }
 
 /// The live counts.
@@ -115,6 +149,20 @@ pub(crate) struct Counters {
     pub(crate) acknowledged: Count,
     pub(crate) fan_out: Count,
     pub(crate) pushed: Count,
+    pub(crate) stored: Count,
+    pub(crate) inbox_full: Count,
+    pub(crate) pages: Count,
+    pub(crate) pulled: Count,
+    pub(crate) away_forgotten: Count,
+    pub(crate) receipts: Count,
+    pub(crate) receipts_pushed: Count,
+    pub(crate) recalls: Count,
+    pub(crate) recalls_pushed: Count,
+    pub(crate) recalls_stored: Count,
+    pub(crate) recalls_removed: Count,
+    pub(crate) recalls_forestalled: Count,
+    pub(crate) presence_events: Count,
+    pub(crate) presence_pushed: Count,
     pub(crate) pings: Count,
     pub(crate) pongs: Count,
     pub(crate) overflowed: Count,
@@ -130,6 +178,7 @@ impl Counters {
                 name: fault.name(),
                 committed: Count::default(),
                 deliveries: hits_deliveries(fault).then(Count::default),
+                stored: loses_messages(fault).then(Count::default),
             })
             .collect();
         Self { faults, ..Self::default() }
@@ -141,22 +190,27 @@ impl Counters {
 
     /// A fault was committed once and hit this many deliveries.
     pub(crate) fn committed(&self, id: FaultId, deliveries: u64) {
+        self.faults[id.0].committed.one();
+        self.hit(id, deliveries, 0);
+    }
+
+    /// A fault hit so many deliveries, and kept so many from inboxes.
+    pub(crate) fn hit(&self, id: FaultId, deliveries: u64, stored: u64) {
         let fault = &self.faults[id.0];
-        fault.committed.one();
-        if let Some(count) = &fault.deliveries {
-            count.add(deliveries);
-        }
+        fault.deliveries.iter().for_each(|count| count.add(deliveries));
+        fault.stored.iter().for_each(|count| count.add(stored));
     }
 
     pub(crate) fn copy(&self) -> Truth {
-        let mut faults = BTreeMap::new();
-        let mut deliveries = BTreeMap::new();
-        for fault in &self.faults {
-            *faults.entry(fault.name.to_owned()).or_default() += fault.committed.get();
-            if let Some(count) = &fault.deliveries {
-                *deliveries.entry(fault.name.to_owned()).or_default() += count.get();
+        let by_name = |count: fn(&FaultCount) -> Option<&Count>| {
+            let mut counts = BTreeMap::new();
+            for fault in &self.faults {
+                if let Some(count) = count(fault) {
+                    *counts.entry(fault.name.to_owned()).or_default() += count.get();
+                }
             }
-        }
+            counts
+        };
         let rejected = Code::ALL
             .iter()
             .map(|&code| (code.name().to_owned(), self.rejected[code as usize].get()))
@@ -174,12 +228,26 @@ impl Counters {
             rejected,
             fan_out: self.fan_out.get(),
             pushed: self.pushed.get(),
-            pulled: 0,
+            stored: self.stored.get(),
+            inbox_full: self.inbox_full.get(),
+            pages: self.pages.get(),
+            pulled: self.pulled.get(),
+            away_forgotten: self.away_forgotten.get(),
+            receipts: self.receipts.get(),
+            receipts_pushed: self.receipts_pushed.get(),
+            recalls: self.recalls.get(),
+            recalls_pushed: self.recalls_pushed.get(),
+            recalls_stored: self.recalls_stored.get(),
+            recalls_removed: self.recalls_removed.get(),
+            recalls_forestalled: self.recalls_forestalled.get(),
+            presence_events: self.presence_events.get(),
+            presence_pushed: self.presence_pushed.get(),
             pings: self.pings.get(),
             pongs: self.pongs.get(),
             overflowed: self.overflowed.get(),
-            deliveries,
-            faults,
+            deliveries: by_name(|fault| fault.deliveries.as_ref()),
+            stored_deliveries: by_name(|fault| fault.stored.as_ref()),
+            faults: by_name(|fault| Some(&fault.committed)),
         }
     }
 }
@@ -196,7 +264,14 @@ fn hits_deliveries(fault: &Fault) -> bool {
             | Fault::AckThenDrop { .. }
             | Fault::NoAck { .. }
             | Fault::Swallow { .. }
+            | Fault::SkipDevice { .. }
+            | Fault::PullOverlap { .. }
+            | Fault::Outage { .. }
     )
+}
+
+fn loses_messages(fault: &Fault) -> bool {
+    matches!(fault, Fault::AckThenDrop { .. } | Fault::Swallow { .. } | Fault::Outage { .. })
 }
 
 #[cfg(test)]
@@ -207,11 +282,13 @@ mod tests {
     fn a_fault_is_counted_under_its_name_beside_the_other_counts() {
         let counters = Counters::new(&["ack_then_drop:every=5".parse().unwrap(), "leak:bytes=1".parse().unwrap()]);
         counters.committed(FaultId(0), 50);
+        counters.hit(FaultId(0), 0, 3);
         counters.committed(FaultId(1), 0);
         counters.rejected(Code::NotAMember);
         let json = serde_json::to_value(counters.copy()).unwrap();
         assert_eq!(json["ack_then_drop"], 1);
         assert_eq!(json["deliveries"], serde_json::json!({"ack_then_drop": 50}));
+        assert_eq!(json["stored_deliveries"], serde_json::json!({"ack_then_drop": 3}));
         assert_eq!(json["leak"], 1);
         assert_eq!(json["rejected"], serde_json::json!({"not_a_member": 1}));
         assert_eq!(serde_json::from_value::<Truth>(json).unwrap(), counters.copy());

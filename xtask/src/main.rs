@@ -7,7 +7,9 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod instructions;
 mod layers;
+mod rig;
 mod setup;
+mod soak;
 mod steps;
 mod test;
 mod workspace;
@@ -30,6 +32,8 @@ enum Task {
     Instructions(instructions::Options),
     /// Measure what the generator costs on this machine, beside a client that only moves the bytes
     Bench(bench::Options),
+    /// Show that the generator's memory does not grow: half an hour of steady load
+    Soak(soak::Options),
     /// The client that only moves the bytes; started by `bench`
     #[command(hide = true)]
     BenchFloor(bench::FloorOptions),
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         Task::Layers => layers::run(),
         Task::Instructions(options) => instructions::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::BenchFloor(options) => bench::run_floor(&options),
     };
     match outcome {

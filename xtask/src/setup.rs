@@ -24,6 +24,9 @@ const NEEDS: &[Need] = &[
     Need { probe: &["cargo", "clippy", "--version"], source: Source::Rustup("clippy"), purpose: "lints" },
     Need { probe: &["node", "--version"], source: Source::Debian("nodejs"), purpose: "foreign chat server" },
     Need { probe: &["npm", "--version"], source: Source::Debian("npm"), purpose: "foreign chat server" },
+    Need { probe: &["ip", "-Version"], source: Source::Debian("iproute2"), purpose: "network namespace" },
+    Need { probe: &["unshare", "--version"], source: Source::Debian("util-linux"), purpose: "network namespace" },
+    Need { probe: &["chrt", "--version"], source: Source::Debian("util-linux"), purpose: "a processor for one run" },
     Need { probe: &["valgrind", "--version"], source: Source::Debian("valgrind"), purpose: "instruction counts" },
 ];
 

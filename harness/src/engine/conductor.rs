@@ -148,6 +148,7 @@ impl<'a> Conductor<'a> {
     async fn drain(&mut self) -> Result<(), EngineError> {
         self.follow_traffic();
         self.enter(PhaseName::Drain);
+        self.orders.send_replace(Order::Return);
         self.calm = 0;
         let until = Instant::now() + self.common.plan.phases.drain;
         let waited = self.wait_out(until, |this| this.calm >= CALM_SECONDS).await?;

@@ -7,15 +7,34 @@ use std::task::{Context, Waker};
 
 use super::shard::Shard;
 use crate::behavior::frame_of;
-use crate::scenario::{DeviceIx, StreamIx};
+use crate::ledger::Book;
+use crate::scenario::{DeviceIx, StreamIx, UserIx};
 use crate::units::UnixNanos;
-use crate::wire::{DropCause, Outgoing, Scratch, Socket};
+use crate::wire::{DropCause, MsgId, Outgoing, Scratch, Socket};
 
-/// A message that waits in a connection.
+/// What waits in a connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
-    pub stream: StreamIx,
+pub(super) enum Pending {
+    Message {
+        stream: StreamIx,
+        due: UnixNanos,
+    },
+    /// To the author of a message that came.
+    Receipt {
+        id: MsgId,
+        author: UserIx,
+    },
+    Recall(DueRecall),
+}
+
+/// The recall of a message that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DueRecall {
     pub due: UnixNanos,
+    pub stream: StreamIx,
+    pub seq: u32,
+    /// When the message itself was due.
+    pub message_due: UnixNanos,
 }
 
 /// An open connection.
@@ -33,6 +52,10 @@ pub(super) struct Cubicle {
     pub blocked: Cell<bool>,
     /// The connection shall show that it has read everything.
     pub prove: Cell<bool>,
+    /// The device is not there by plan.
+    pub away: Cell<bool>,
+    /// Up to here the device has pulled what it missed.
+    pub cursor: Cell<u64>,
     pub queue: RefCell<VecDeque<Pending>>,
     /// Of the connection's task.
     pub waker: RefCell<Option<Waker>>,
@@ -47,6 +70,19 @@ impl Cubicle {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
         }
+    }
+
+    /// Empties the queue; the number of messages that were in it.
+    pub fn give_up(&self, book: &mut Book) -> u64 {
+        let mut messages = 0;
+        for pending in self.queue.borrow_mut().drain(..) {
+            match pending {
+                Pending::Message { .. } => messages += 1,
+                Pending::Recall(_) => book.recall_unsent(),
+                Pending::Receipt { .. } => book.receipt_unsent(),
+            }
+        }
+        messages
     }
 
     /// That have arrived and were not read yet.
@@ -110,12 +146,24 @@ impl Line {
     }
 }
 
-/// From here on a message counts as dispatched.
 fn say(shard: &Shard, cubicle: &Cubicle, name: &str, pending: Pending, scratch: &mut Scratch) {
+    match pending {
+        Pending::Message { stream, due } => say_message(shard, cubicle, name, stream, due, scratch),
+        Pending::Receipt { id, author } => {
+            let to = &shard.common.plan.topology.user_name(author);
+            Socket::say(&shard.common.endpoint.codec, &Outgoing::Receipt { id, from: name, to }, scratch);
+            shard.book.borrow_mut().receipt_sent();
+        }
+        Pending::Recall(recall) => say_recall(shard, name, recall, scratch),
+    }
+}
+
+/// From here on a message counts as dispatched.
+fn say_message(shard: &Shard, cubicle: &Cubicle, name: &str, ix: StreamIx, due: UnixNanos, scratch: &mut Scratch) {
     let common = &shard.common;
-    let Some(stream) = common.plan.topology.stream(pending.stream) else { return };
+    let Some(stream) = common.plan.topology.stream(ix) else { return };
     let mut recorder = shard.recorder.borrow_mut();
-    let Some(id) = shard.book.borrow_mut().dispatch(pending.stream, pending.due) else {
+    let Some((id, seq)) = shard.book.borrow_mut().dispatch(ix, due) else {
         recorder.offered.saturated += 1;
         return;
     };
@@ -129,9 +177,25 @@ fn say(shard: &Shard, cubicle: &Cubicle, name: &str, pending: Pending, scratch: 
         timestamp_ms: now.0 / 1_000_000,
     };
     Socket::say(&common.endpoint.codec, &message, scratch);
-    recorder.dispatched(pending.due);
+    recorder.dispatched(due);
     // What waited for the peer to read says nothing about the generator.
     if !cubicle.blocked.get() {
-        recorder.lag(pending.due, now.since(pending.due));
+        recorder.lag(due, now.since(due));
     }
+    if let Some(recall) = common.plan.recall.filter(|recall| recall.ordinal(ix, seq).is_some()) {
+        shard.plan_recall(DueRecall { due: due.plus(recall.after), stream: ix, seq, message_due: due });
+    }
+}
+
+fn say_recall(shard: &Shard, name: &str, recall: DueRecall, scratch: &mut Scratch) {
+    let common = &shard.common;
+    let Some(stream) = common.plan.topology.stream(recall.stream) else { return };
+    let frame = Outgoing::Recall {
+        kind: frame_of(stream.kind),
+        id: common.series.id(recall.stream, recall.seq, recall.message_due),
+        from: name,
+        to: &common.plan.topology.address_of(&stream),
+    };
+    Socket::say(&common.endpoint.codec, &frame, scratch);
+    shard.book.borrow_mut().dispatch_recall(recall.stream, recall.seq);
 }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use super::alarm::Alarm;
 use super::session::{End, Session};
 use super::shard::{Shard, who};
+use super::stay::Stay;
 use crate::behavior::reconnect;
+use crate::record::Before;
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{DeviceIx, Share, Topology};
 use crate::wire::{ConnectError, Identity, OpenTimes, Socket, open};
@@ -88,15 +90,23 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
     let plan = &shard.common.plan;
     let chance = |round: u64| dice::roll(plan.seed, Use::Backoff, u64::from(device.0) | (round << 32));
     let (mut round, mut attempt) = (0_u64, 0_u32);
-    let mut dropped_before = false;
+    let mut before = Before::Nothing;
+    let mut stay = Stay::of(&shard, device);
     loop {
         let begin = Instant::now();
-        let end = connect_and_serve(&mut life, due, dropped_before).await;
+        let end = connect_and_serve(&mut life, due, before, &mut stay).await;
         life.tried();
         match end {
             Some(End::Finished) => return,
+            Some(End::Left) => {
+                before = Before::Away;
+                if let Some(stay) = &mut stay {
+                    due = stay.away().await;
+                }
+                continue;
+            }
             Some(End::Dropped(_)) => {
-                dropped_before = true;
+                before = Before::Dropped;
                 if begin.elapsed() >= reconnect::STABLE {
                     (round, attempt) = (round + 1, 0);
                 }
@@ -114,7 +124,7 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
 }
 
 /// One connection from its opening to its end; `None` when it could not be opened.
-async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option<End> {
+async fn connect_and_serve(life: &mut Life, due: Instant, before: Before, stay: &mut Option<Box<Stay>>) -> Option<End> {
     let (shard, device) = (life.shard.clone(), life.device);
     let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
@@ -131,22 +141,34 @@ async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option
     let (mut session, times) = match session {
         Ok(session) => session,
         Err(error) => {
-            shard.book.borrow_mut().away(device);
+            shard.book.borrow_mut().attendance(device).away();
             shard.recorder.borrow_mut().connect_failed(error.kind(), due.elapsed());
             shard.event("connect_failed", || format!("{}: {error}", who(&shard, device)));
             return None;
         }
     };
-    shard.recorder.borrow_mut().connected(&times, due.elapsed(), again);
+    shard.recorder.borrow_mut().connected(&times, due.elapsed(), before);
     shard.cubicle(device).online.set(true);
+    shard.cubicle(device).away.set(false);
     life.tried();
-    if again {
+    if before == Before::Dropped {
         shard.event("reconnect", || who(&shard, device));
     }
-    let end = session.serve().await;
-    if end == End::Finished {
+    let end = match stay {
+        None => session.serve().await,
+        Some(stay) => tokio::select! {
+            end = session.serve() => end,
+            () = stay.over() => End::Left,
+        },
+    };
+    match end {
         // The peer may be gone or not read; the shard bounds the time of all goodbyes.
-        session.close().await;
+        End::Finished => session.close().await,
+        End::Left => {
+            shard.cubicle(device).away.set(true);
+            session.leave().await;
+        }
+        End::Dropped(_) => drop(session),
     }
     left(&shard, device, end);
     Some(end)
@@ -167,14 +189,22 @@ async fn connect(
 fn left(shard: &Shard, device: DeviceIx, end: End) {
     let cubicle = shard.cubicle(device);
     cubicle.online.set(false);
-    let End::Dropped(cause) = end else { return };
+    if end == End::Finished {
+        return;
+    }
+    let mut book = shard.book.borrow_mut();
     let mut recorder = shard.recorder.borrow_mut();
-    recorder.offered.underrun_offline += cubicle.queue.borrow_mut().drain(..).count() as u64;
-    recorder.dropped(cause);
-    drop(recorder);
+    recorder.offered.underrun_offline += cubicle.give_up(&mut book);
+    book.attendance(device).away();
+    match end {
+        End::Dropped(cause) => recorder.dropped(cause),
+        _ => recorder.left(),
+    }
+    drop((book, recorder));
     cubicle.blocked.set(false);
-    shard.book.borrow_mut().away(device);
-    shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
+    if let End::Dropped(cause) = end {
+        shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
+    }
     if cubicle.prove.take() {
         shard.count_down(&shard.unproven);
     }

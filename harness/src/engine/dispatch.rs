@@ -10,8 +10,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::alarm::Alarm;
-use super::cubicle::{Pending, send_now};
+use super::cubicle::{DueRecall, Pending, send_now};
 use super::shard::{Order, Shard};
+use super::stay::Stage;
 use crate::behavior::{Arrivals, Own};
 use crate::scenario::DeviceIx;
 use crate::units::UnixNanos;
@@ -27,8 +28,9 @@ pub struct Dispatch {
     arrivals: Arrivals,
     orders: watch::Receiver<Order>,
     start: UnixNanos,
-    /// What is due next, `None` of another shard's; its time is the shard's `next_due`.
+    /// What is due next, `None` of another shard's, and when.
     next: Option<Own>,
+    next_due: UnixNanos,
     /// Devices that something waits for in this batch.
     touched: Vec<DeviceIx>,
 }
@@ -41,29 +43,32 @@ pub fn begin(shard: &Shard, start: UnixNanos, orders: &watch::Receiver<Order>) {
     let phases = &shard.common.plan.phases;
     let window = start.plus(phases.until_steady())..start.plus(phases.traffic());
     let mut book = shard.book.borrow_mut();
-    book.set_steady_from(window.start);
+    book.begin_traffic(window.start);
     shard.recorder.borrow_mut().set_window(window);
     for device in shard.own_devices() {
-        book.begin(device, shard.cubicle(device).online.get());
+        book.attendance(device).begin(shard.cubicle(device).online.get());
     }
     let arrivals = Arrivals::new(Arc::clone(&shard.common.plan), shard.users.clone());
-    let mut dispatch =
-        Dispatch { arrivals, orders: orders.clone(), start, next: None, touched: Vec::with_capacity(BATCH) };
-    shard.next_due.set(dispatch.walk());
+    let touched = Vec::with_capacity(BATCH);
+    let mut dispatch = Dispatch { arrivals, orders: orders.clone(), start, next: None, next_due: start, touched };
+    dispatch.walk();
+    shard.next_due.set(dispatch.next_due);
     shard.dispatch.replace(Some(dispatch));
+    shard.stage.send_replace(Stage::Traffic(start));
 }
 
 impl Dispatch {
-    /// Goes on to the next message of this shard's users, or as far as one turn allows; when it is due.
-    fn walk(&mut self) -> UnixNanos {
+    /// Goes on to the next message of this shard's users, or as far as one turn allows.
+    fn walk(&mut self) {
+        self.next_due = NEVER;
         for steps in 1.. {
             let Some(arrival) = self.arrivals.next() else { break };
             if arrival.own.is_some() || steps == WALK {
                 self.next = arrival.own;
-                return self.start.plus(arrival.due);
+                self.next_due = self.start.plus(arrival.due);
+                break;
             }
         }
-        NEVER
     }
 
     /// No message that is due later is sent any more; `None` when sending is over.
@@ -90,10 +95,15 @@ pub fn send_due(shard: &Shard) {
         if due > now || due > until {
             break;
         }
-        if let Some(own) = dispatch.next.take() {
-            dispatch.touched.extend(queue(shard, own, due, now));
+        if dispatch.next_due == due {
+            if let Some(own) = dispatch.next.take() {
+                dispatch.touched.extend(queue(shard, own, due, now));
+            }
+            dispatch.walk();
+        } else if let Some(recall) = shard.take_recall() {
+            dispatch.touched.extend(queue_recall(shard, recall));
         }
-        shard.next_due.set(dispatch.walk());
+        shard.next_due.set(shard.first_recall().min(dispatch.next_due));
     }
     // After all of them are queued, so that those of one connection go out in one write.
     dispatch.touched.drain(..).for_each(|device| send_now(shard, device));
@@ -115,7 +125,8 @@ pub async fn send(shard: &Shard, alarm: &Alarm, orders: &mut watch::Receiver<Ord
         }
         let wait = next.since(shard.common.clock.now());
         if wait.is_zero() {
-            if shard.next_due.get() == NEVER {
+            // Recalls that are due after the end are not sent.
+            if shard.next_due.get() > end {
                 break;
             }
             tokio::task::yield_now().await;
@@ -123,6 +134,7 @@ pub async fn send(shard: &Shard, alarm: &Alarm, orders: &mut watch::Receiver<Ord
         }
         tokio::select! {
             rung = alarm.wait(wait) => rung?,
+            () = shard.sooner.notified() => {}
             // Without a conductor nobody wants the rest.
             changed = orders.changed() => if changed.is_err() { break },
         }
@@ -136,16 +148,20 @@ pub async fn send(shard: &Shard, alarm: &Alarm, orders: &mut watch::Receiver<Ord
 fn queue(shard: &Shard, own: Own, due: UnixNanos, now: UnixNanos) -> Option<DeviceIx> {
     let plan = &shard.common.plan;
     let offered = &mut shard.recorder.borrow_mut().offered;
-    offered.intended += 1;
     let device = plan.topology.sending_device(own.sender);
     let cubicle = shard.cubicle(device);
+    if cubicle.away.get() {
+        offered.withheld += 1;
+        return None;
+    }
+    offered.intended += 1;
     let mut queue = cubicle.queue.borrow_mut();
     if now.since(due) > plan.generator.max_lag {
         offered.underrun_behind += 1;
     } else if !cubicle.online.get() {
         offered.underrun_offline += 1;
     } else if queue.len() < plan.generator.send_queue {
-        queue.push_back(Pending { stream: own.stream, due });
+        queue.push_back(Pending::Message { stream: own.stream, due });
         return (queue.len() == 1).then_some(device);
     } else if cubicle.blocked.get() {
         offered.saturated += 1;
@@ -156,11 +172,25 @@ fn queue(shard: &Shard, own: Own, due: UnixNanos, now: UnixNanos) -> Option<Devi
     None
 }
 
+/// Puts a recall into its connection's queue, if there is one; the device, when it has to be told of it.
+fn queue_recall(shard: &Shard, recall: DueRecall) -> Option<DeviceIx> {
+    let topology = &shard.common.plan.topology;
+    let device = topology.sending_device(topology.stream(recall.stream)?.sender);
+    let cubicle = shard.cubicle(device);
+    let mut queue = cubicle.queue.borrow_mut();
+    if !cubicle.online.get() || queue.len() >= shard.common.plan.generator.send_queue {
+        shard.book.borrow_mut().recall_unsent();
+        return None;
+    }
+    queue.push_back(Pending::Recall(recall));
+    (queue.len() == 1).then_some(device)
+}
+
 /// Counts what still waits in the connections at the end of the run.
 pub fn give_up(shard: &Shard) {
     let offered = &mut shard.recorder.borrow_mut().offered;
     for cubicle in &shard.cubicles {
-        let waiting = cubicle.queue.borrow_mut().drain(..).count() as u64;
+        let waiting = cubicle.give_up(&mut shard.book.borrow_mut());
         let unsent = if cubicle.blocked.get() { &mut offered.saturated } else { &mut offered.underrun_behind };
         *unsent += waiting;
     }

@@ -176,7 +176,7 @@ impl Gathered {
                 hold.received_bytes += received_bytes;
                 hold.span += span;
             }
-            hold.online += connections.online;
+            hold.online += connections.online + connections.away;
             hold.snapshots += 1;
         }
         let mut latencies = std::mem::take(&mut self.fresh);

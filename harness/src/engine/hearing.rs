@@ -1,11 +1,14 @@
 //! What a device hears, put into the shard's book: deliveries, acknowledgements, answers. Everything that comes in one
 //! read came at one time.
 
+use super::cubicle::Pending;
+use super::pulling::{PageEnd, Pulling};
 use super::pulse::Pulse;
 use super::shard::{Shard, who};
-use crate::scenario::{DeviceIx, UserIx};
+use crate::ledger::{Measured, Way};
+use crate::scenario::{DeviceIx, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
-use crate::wire::{Heard, Incoming};
+use crate::wire::{Heard, Incoming, MsgId};
 
 /// A server's code is kept this long, whatever it sends.
 const MAX_CODE_CHARS: usize = 40;
@@ -20,6 +23,8 @@ pub struct Hearing<'s> {
     /// Code of a refusal while joining.
     pub refused_join: Option<String>,
     pub pulse: Pulse,
+    /// While what was missed is pulled.
+    pub pulling: Option<Box<Pulling>>,
     /// A heartbeat was answered since this was last taken.
     pub answered: bool,
     /// When the present read was done.
@@ -36,6 +41,7 @@ impl<'s> Hearing<'s> {
             joining: Vec::new(),
             refused_join: None,
             pulse: Pulse::new(plan.heartbeat, plan.seed, device, shard.common.clock.now()),
+            pulling: None,
             answered: false,
             now: None,
         }
@@ -69,12 +75,7 @@ impl<'s> Hearing<'s> {
     fn account(&mut self, incoming: Incoming<'_>) {
         let now = self.now();
         match incoming {
-            Incoming::Message { id, content } => {
-                let measured = self.shard.book.borrow_mut().arrived(self.device, id, &content, now);
-                if let Some(measured) = measured {
-                    self.shard.recorder.borrow_mut().delivery(&measured);
-                }
-            }
+            Incoming::Message { id, content } => self.message(id, &content, now),
             Incoming::Acknowledged { id } => {
                 let measured = self.shard.book.borrow_mut().acknowledged(self.user, id, now);
                 if let Some(measured) = measured {
@@ -83,16 +84,99 @@ impl<'s> Hearing<'s> {
             }
             Incoming::HeartbeatAnswer { seq } => self.answer(seq),
             Incoming::Joined { room } => self.joining.retain(|waiting| *waiting != room),
-            Incoming::Refused { id: None, code } if !self.joining.is_empty() => {
-                self.refused_join = Some(code.chars().take(MAX_CODE_CHARS).collect());
+            Incoming::Receipt { id } => self.receipt(id, now),
+            Incoming::Recall { id } => {
+                let way = way(&mut self.pulling);
+                let measured = self.shard.book.borrow_mut().recall_arrived(self.device, id, now, way);
+                if let Some(measured) = measured {
+                    self.shard.recorder.borrow_mut().recall(&measured);
+                }
             }
-            Incoming::Refused { code, id } => {
-                let code: String = code.chars().take(MAX_CODE_CHARS).collect();
-                self.shard.recorder.borrow_mut().refused(&code, id.is_some());
-                let what = if id.is_some() { "a message" } else { "a request" };
-                self.shard.event("refused", || format!("{}: {what}: {code}", who(self.shard, self.device)));
+            Incoming::RecallAcknowledged { id } => {
+                self.shard.book.borrow_mut().recall_acknowledged(self.user, id, now);
             }
-            Incoming::Foreign => self.shard.book.borrow_mut().foreign(),
+            Incoming::PageBegin => {
+                if !self.pulling.as_mut().is_some_and(|pulling| pulling.begin_page()) {
+                    self.shard.book.borrow_mut().foreign();
+                }
+            }
+            Incoming::PageEnd { cursor, more } => self.page_end(cursor, more, now),
+            Incoming::Refused { id, code } => self.refused(id, &code),
+            Incoming::Presence { .. } | Incoming::Foreign => self.shard.book.borrow_mut().foreign(),
+        }
+    }
+
+    fn message(&mut self, id: Option<MsgId>, content: &str, now: UnixNanos) {
+        let way = way(&mut self.pulling);
+        let pulled = matches!(way, Way::Pulled(_));
+        let measured = self.shard.book.borrow_mut().arrived(self.device, id, content, now, way);
+        let Some(measured) = measured else { return };
+        match pulled {
+            true => self.shard.recorder.borrow_mut().pulled(&measured),
+            false => self.shard.recorder.borrow_mut().delivery(&measured),
+        }
+        self.confirm(id, &measured);
+    }
+
+    /// Writes a receipt for a message that came for the first time, where the plan wants one.
+    fn confirm(&self, id: Option<MsgId>, measured: &Measured) {
+        let plan = &self.shard.common.plan;
+        if !plan.traffic.receipts || measured.kind != RoomKind::Direct || plan.topology.device_number(self.device) > 0 {
+            return;
+        }
+        let Some((id, token)) = id.and_then(|id| Some((id, id.decode()?))) else { return };
+        let author = plan.topology.stream(StreamIx(token.stream)).map(|stream| stream.sender);
+        let Some(author) = author.filter(|author| *author != self.user) else { return };
+        let mut queue = self.shard.cubicle(self.device).queue.borrow_mut();
+        // A server that pushes without reading must not fill our memory.
+        if queue.len() < plan.generator.send_queue {
+            queue.push_back(Pending::Receipt { id, author });
+        } else {
+            self.shard.book.borrow_mut().receipt_unsent();
+        }
+    }
+
+    fn receipt(&mut self, id: Option<MsgId>, now: UnixNanos) {
+        // The user's other devices get it too; one of them is enough.
+        if self.shard.common.plan.topology.device_number(self.device) > 0 {
+            return;
+        }
+        let measured = self.shard.book.borrow_mut().receipt_arrived(self.user, id, now);
+        if let Some(measured) = measured {
+            self.shard.recorder.borrow_mut().receipt(&measured);
+        }
+    }
+
+    fn page_end(&mut self, cursor: u64, more: bool, now: UnixNanos) {
+        let Some(pulling) = &mut self.pulling else { return };
+        match pulling.end_page(self.shard, self.device, cursor, more, now) {
+            PageEnd::More => {}
+            PageEnd::Last => {
+                self.shard.book.borrow_mut().attendance(self.device).made_up();
+                self.pulling = None;
+            }
+            PageEnd::Odd => self.break_off_pull("odd pages"),
+        }
+    }
+
+    /// What was missed stays unknown.
+    fn break_off_pull(&mut self, why: &str) {
+        if self.pulling.take().is_some() {
+            self.shard.event("warning", || format!("{}: pull broken off: {why}", who(self.shard, self.device)));
+        }
+    }
+
+    fn refused(&mut self, id: Option<MsgId>, code: &str) {
+        let code: String = code.chars().take(MAX_CODE_CHARS).collect();
+        if id.is_none() && !self.joining.is_empty() {
+            self.refused_join = Some(code);
+            return;
+        }
+        self.shard.recorder.borrow_mut().refused(&code, id.is_some());
+        let what = if id.is_some() { "a message" } else { "a request" };
+        self.shard.event("refused", || format!("{}: {what}: {code}", who(self.shard, self.device)));
+        if id.is_none() {
+            self.break_off_pull(&code);
         }
     }
 
@@ -102,8 +186,13 @@ impl<'s> Hearing<'s> {
         self.answered = true;
         self.shard.recorder.borrow_mut().heartbeat(answer.sent, now.since(answer.sent));
         if answer.proves && self.shard.cubicle(self.device).prove.take() {
-            self.shard.book.borrow_mut().proven(self.device);
+            self.shard.book.borrow_mut().attendance(self.device).proven();
             self.shard.count_down(&self.shard.unproven);
         }
     }
+}
+
+/// On which way comes what is heard now.
+fn way(pulling: &mut Option<Box<Pulling>>) -> Way<'_> {
+    pulling.as_mut().map_or(Way::Pushed(None), |pulling| pulling.way())
 }

@@ -9,9 +9,11 @@ mod dispatch;
 mod gather;
 mod hearing;
 mod outcome;
+mod pulling;
 mod pulse;
 mod session;
 mod shard;
+mod stay;
 
 use std::sync::Arc;
 

@@ -49,6 +49,8 @@ pub fn report(
         steady_counts: gathered.steady_counts(),
         acked: gathered.seen().acked,
         deliveries: judgement.deliveries,
+        receipts: gathered.seen().receipts,
+        recalls: judgement.recalls,
         apdex: Apdex::of(&latencies, judgement.missing_steady.iter().sum()),
         latencies,
         generator,

@@ -11,11 +11,14 @@ use super::cubicle::{Line, send_waiting};
 use super::device::groups_to_join;
 use super::dispatch::send_due;
 use super::hearing::Hearing;
+use super::pulling::Pulling;
 use super::pulse::Beat;
 use super::shard::Shard;
 use crate::scenario::DeviceIx;
 use crate::wire::{ConnectError, DropCause, Outgoing, Scratch, Socket};
 
+/// How long a device that leaves waits for the peer to close.
+const GOODBYE: Duration = Duration::from_secs(5);
 /// After so many reads in a row other connections get a turn.
 const READS_IN_A_ROW: u32 = 4;
 
@@ -24,6 +27,8 @@ const READS_IN_A_ROW: u32 = 4;
 pub enum End {
     /// By our own wish, at the end of the run.
     Finished,
+    /// By plan; the device will come again.
+    Left,
     Dropped(DropCause),
 }
 
@@ -90,6 +95,9 @@ impl<'s> Session<'s> {
     /// Until the connection ends or the run does.
     pub async fn serve(&mut self) -> End {
         self.arm();
+        if self.shard.common.plan.offline.is_some() {
+            self.hearing.pulling = Some(Box::new(Pulling::new(self.shard.common.clock.now())));
+        }
         let steps = poll_fn(|cx| match self.step(cx) {
             Ok(()) if self.shard.finishing.get() => Poll::Ready(End::Finished),
             Ok(()) => Poll::Pending,
@@ -97,6 +105,24 @@ impl<'s> Session<'s> {
         });
         // Takes turns of its own accord; a forced turn would look like a peer that does not read.
         tokio::task::unconstrained(steps).await
+    }
+
+    /// Says goodbye and reads on until the peer has closed, so that nothing is lost that was under way.
+    pub async fn leave(mut self) {
+        let (shard, device) = (self.shard, self.device);
+        let said = shard.cubicle(device).line.borrow_mut().as_mut().map(|line| line.socket.say_goodbye());
+        if said.is_none() {
+            return;
+        }
+        let rest = poll_fn(|cx| {
+            let mut line = shard.cubicle(device).line.borrow_mut();
+            let Some(line) = &mut *line else { return Poll::Ready(()) };
+            let scratch = &mut shard.scratch.borrow_mut();
+            let over = self.read(line, cx, scratch).is_err() || line.flush(cx, scratch).is_err();
+            if over { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // A peer that does not close has no more to say.
+        let _ = tokio::time::timeout(GOODBYE, rest).await;
     }
 
     pub async fn close(self) {
@@ -123,6 +149,14 @@ impl<'s> Session<'s> {
         })?;
         if std::mem::take(&mut self.hearing.answered) {
             self.arm();
+        }
+        if let Some(pulling) = &mut self.hearing.pulling {
+            let now = self.shard.common.clock.now();
+            if pulling.ask(now) {
+                let cursor = cubicle.cursor.get();
+                let limit = self.shard.common.plan.offline.map_or(1, |offline| offline.page);
+                Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Pull { cursor, limit }, &mut scratch);
+            }
         }
         // An answer that is not read yet is not missed.
         if read_all {
@@ -181,6 +215,7 @@ impl<'s> Session<'s> {
             }
         }
         if self.shard.cubicle(self.device).prove.get()
+            && self.hearing.pulling.is_none()
             && let Some(seq) = self.hearing.pulse.prove(now)
         {
             self.send_beat(seq, scratch);

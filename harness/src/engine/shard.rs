@@ -2,6 +2,8 @@
 //! in and snapshots go out.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,9 +14,10 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::alarm::Alarm;
-use super::cubicle::Cubicle;
+use super::cubicle::{Cubicle, DueRecall};
 use super::device;
 use super::dispatch::{self, Dispatch};
+use super::stay::Stage;
 use crate::clock::RunClock;
 use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
@@ -40,6 +43,8 @@ pub enum Order {
         start: UnixNanos,
         until: UnixNanos,
     },
+    /// Who is away by plan comes back.
+    Return,
     /// Find out which connections provably have read everything.
     Prove,
     /// Close the connections and hand over the book.
@@ -79,6 +84,10 @@ pub(super) struct Shard {
     pub dispatch: RefCell<Option<Dispatch>>,
     /// When the schedule has to be looked at again.
     pub next_due: Cell<UnixNanos>,
+    /// Rung when that is sooner than it was.
+    pub sooner: Notify,
+    recalls: RefCell<BinaryHeap<Reverse<DueRecall>>>,
+    pub stage: watch::Sender<Stage>,
     /// Held by a connection only while it is at its turn.
     pub scratch: RefCell<Scratch>,
     pub finishing: Cell<bool>,
@@ -101,6 +110,9 @@ impl Shard {
             cubicles: devices.clone().map(|_| Cubicle::default()).collect(),
             dispatch: RefCell::new(None),
             next_due: Cell::new(UnixNanos(u64::MAX)),
+            sooner: Notify::new(),
+            recalls: RefCell::default(),
+            stage: watch::channel(Stage::Gathering).0,
             untried: Cell::new(devices.len() as u32),
             scratch: RefCell::new(Scratch::new(common.clock.origin().0 ^ u64::from(share.index))),
             users,
@@ -118,6 +130,24 @@ impl Shard {
 
     pub fn own_devices(&self) -> impl Iterator<Item = DeviceIx> {
         self.devices.clone().map(DeviceIx)
+    }
+
+    /// A recall will be due.
+    pub fn plan_recall(&self, recall: DueRecall) {
+        self.recalls.borrow_mut().push(Reverse(recall));
+        if recall.due < self.next_due.get() {
+            self.next_due.set(recall.due);
+            self.sooner.notify_one();
+        }
+    }
+
+    /// When the next recall is due.
+    pub fn first_recall(&self) -> UnixNanos {
+        self.recalls.borrow().peek().map_or(UnixNanos(u64::MAX), |Reverse(recall)| recall.due)
+    }
+
+    pub fn take_recall(&self) -> Option<DueRecall> {
+        self.recalls.borrow_mut().pop().map(|Reverse(recall)| recall)
     }
 
     /// Notes that something happened.
@@ -190,6 +220,10 @@ async fn follow(
                 // Takes turns of its own accord.
                 tokio::task::unconstrained(dispatch::send(&shard, &alarm, &mut orders)).await?;
                 Some(Word::Sent)
+            }
+            Order::Return => {
+                shard.stage.send_replace(Stage::Home);
+                None
             }
             Order::Prove => {
                 device::ask_for_proof(&shard);

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::attendance::{Absences, Attendance};
 use super::content::Contents;
+use super::pulled::Pulled;
 use super::receiver::Receivers;
-use super::track::{Absences, Arrival, Track};
-use crate::scenario::{DeviceIx, Plan, RoomKind, StreamIx, UserIx};
+use super::seen::Seen;
+use super::track::{Arrival, Track};
+use crate::scenario::{DeviceIx, Plan, RoomKind, Stream, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{MAX_SEQ, MsgId, Token};
 
@@ -31,43 +34,10 @@ pub struct Series {
     pub started: UnixNanos,
 }
 
-/// Arrivals so far, by class. A delivery's final class is known to the judge only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Deliveries that the dispatched messages should make.
-    pub expected: u64,
-    /// First arrivals within the deadline, and after it.
-    pub in_time: u64,
-    pub late: u64,
-    pub duplicated: u64,
-    pub reordered: u64,
-    pub misrouted: u64,
-    pub corrupted: u64,
-    pub unexpected: u64,
-    /// Messages acknowledged, each once.
-    pub acked: u64,
-    /// Deliveries now missing although a later one of the same stream has come.
-    pub overtaken: u64,
-}
-
-impl Seen {
-    pub fn add(&mut self, other: &Self) {
-        let Self { expected, in_time, late, duplicated, reordered, misrouted, corrupted, unexpected, acked, overtaken } =
-            other;
-        self.expected += expected;
-        self.in_time += in_time;
-        self.late += late;
-        self.duplicated += duplicated;
-        self.reordered += reordered;
-        self.misrouted += misrouted;
-        self.corrupted += corrupted;
-        self.unexpected += unexpected;
-        self.acked += acked;
-        self.overtaken += overtaken;
-    }
-
-    pub fn first_arrivals(&self) -> u64 {
-        self.in_time + self.late
+impl Series {
+    /// The id of a message, however often it is asked for.
+    pub fn id(&self, stream: StreamIx, seq: u32, due: UnixNanos) -> MsgId {
+        MsgId::encode(&Token { run_tag: self.run_tag, stream: stream.0, seq, due })
     }
 }
 
@@ -79,6 +49,14 @@ pub struct Measured {
     pub latency: Duration,
 }
 
+/// On which way a message came.
+#[derive(Debug)]
+pub enum Way<'a> {
+    /// With what a pull that is under way has brought so far.
+    Pushed(Option<&'a Pulled>),
+    Pulled(&'a mut Pulled),
+}
+
 #[derive(Debug, Default)]
 pub struct Sent {
     /// Sequences given out so far.
@@ -86,16 +64,28 @@ pub struct Sent {
     /// Sequences given out before the steady window; all later ones are of the window.
     pub before_steady: u32,
     pub acked: Track,
+    /// Where the plan has receipts or recalls.
+    pub more: Option<Box<SentMore>>,
+}
+
+#[derive(Debug, Default)]
+pub struct SentMore {
+    /// Messages whose receipt came.
+    pub receipts: Track,
+    /// Recalls given out and acknowledged, by their numbers within the stream.
+    pub recalls: Track,
+    pub recalls_acked: Track,
 }
 
 #[derive(Debug)]
 pub struct Book {
-    series: Arc<Series>,
+    pub(super) series: Arc<Series>,
     /// The devices whose arrivals are noted here.
-    receivers: Receivers,
-    sent: FxHashMap<StreamIx, Sent>,
-    seen: Seen,
-    steady_from: UnixNanos,
+    pub(super) receivers: Receivers,
+    pub(super) sent: FxHashMap<StreamIx, Sent>,
+    pub(super) seen: Seen,
+    /// `None` until traffic begins. Messages due from here on are of the steady window.
+    steady_from: Option<UnixNanos>,
 }
 
 impl Book {
@@ -105,47 +95,42 @@ impl Book {
             receivers: Receivers::new(devices),
             sent: FxHashMap::default(),
             seen: Seen::default(),
-            steady_from: UnixNanos(u64::MAX),
+            steady_from: None,
         }
     }
 
-    /// Messages due from here on are of the steady window.
-    pub fn set_steady_from(&mut self, from: UnixNanos) {
-        self.steady_from = from;
+    /// Traffic begins; messages due from `steady_from` on are of the steady window.
+    pub fn begin_traffic(&mut self, steady_from: UnixNanos) {
+        self.steady_from = Some(steady_from);
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.steady_from.is_some()
     }
 
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// Gives the next message of `stream` its id. `None`: the stream is used up.
-    pub fn dispatch(&mut self, stream: StreamIx, due: UnixNanos) -> Option<MsgId> {
+    /// Gives the next message of `stream` its id and its sequence. `None`: the stream is used up.
+    pub fn dispatch(&mut self, stream: StreamIx, due: UnixNanos) -> Option<(MsgId, u32)> {
         let plan = &self.series.plan;
         let fan_out = plan.topology.fan_out(&plan.topology.stream(stream)?);
         let sent = self.sent.entry(stream).or_default();
         if sent.dispatched == MAX_SEQ {
             return None;
         }
-        let token = Token { run_tag: self.series.run_tag, stream: stream.0, seq: sent.dispatched, due };
+        let seq = sent.dispatched;
         sent.dispatched += 1;
         // A stream's messages are given out in order of their due times.
-        sent.before_steady += u32::from(due < self.steady_from);
+        sent.before_steady += u32::from(self.steady_from.is_none_or(|from| due < from));
         self.seen.expected += u64::from(fan_out);
-        Some(MsgId::encode(&token))
+        Some((self.series.id(stream, seq, due), seq))
     }
 
     /// An acknowledgement reached `user`. A repeated one is nothing new, one of a message never sent is unexpected.
     pub fn acknowledged(&mut self, user: UserIx, id: Option<MsgId>, now: UnixNanos) -> Option<Measured> {
-        let Some(token) = self.own_token(id, now) else {
-            self.seen.unexpected += 1;
-            return None;
-        };
-        let stream = self.series.plan.topology.stream(StreamIx(token.stream)).filter(|stream| stream.sender == user);
-        let sent = self.sent.get_mut(&StreamIx(token.stream)).filter(|sent| token.seq < sent.dispatched);
-        let (Some(stream), Some(sent)) = (stream, sent) else {
-            self.seen.unexpected += 1;
-            return None;
-        };
+        let (token, stream, sent) = self.own_message(user, id, now)?;
         if sent.acked.observe(token.seq, Absences(0)) == Arrival::Duplicate {
             return None;
         }
@@ -153,46 +138,100 @@ impl Book {
         Some(Measured { kind: stream.kind, due: token.due, latency: now.since(token.due) })
     }
 
+    /// The message of `user` that something which was heard is about; counts it as unexpected when there is none.
+    pub(super) fn own_message(
+        &mut self,
+        user: UserIx,
+        id: Option<MsgId>,
+        now: UnixNanos,
+    ) -> Option<(Token, Stream, &mut Sent)> {
+        let found = self.own_token(id, now).and_then(|token| {
+            let ix = StreamIx(token.stream);
+            let stream = self.series.plan.topology.stream(ix).filter(|stream| stream.sender == user)?;
+            let sent = self.sent.get_mut(&ix).filter(|sent| token.seq < sent.dispatched)?;
+            Some((token, stream, sent))
+        });
+        if found.is_none() {
+            self.seen.unexpected += 1;
+        }
+        found
+    }
+
     /// A message reached `device`. Gives back the latency of a first arrival.
-    pub fn arrived(&mut self, device: DeviceIx, id: Option<MsgId>, content: &str, now: UnixNanos) -> Option<Measured> {
+    pub fn arrived(
+        &mut self,
+        device: DeviceIx,
+        id: Option<MsgId>,
+        content: &str,
+        now: UnixNanos,
+        mut way: Way<'_>,
+    ) -> Option<Measured> {
         let known = self
             .own_token(id, now)
             .and_then(|token| Some((id?, token, self.series.plan.topology.stream(StreamIx(token.stream))?)));
         let Some((id, token, stream)) = known else {
-            self.seen.unexpected += 1;
+            match (way, self.steady_from) {
+                (Way::Pulled(_), None) => self.seen.leftover += 1,
+                _ => self.seen.unexpected += 1,
+            }
             return None;
         };
         if !self.series.plan.topology.receives(&stream, device) {
             self.seen.misrouted += 1;
             return None;
         }
+        let (ix, seq) = (StreamIx(token.stream), token.seq);
         let altered = content != self.series.contents.of(id);
-        let ix = StreamIx(token.stream);
-        if altered && token.seq > self.receivers.next(device, ix).saturating_add(MAX_ALTERED_JUMP) {
-            // Neither content nor place speak for it: somebody made it up.
-            self.seen.unexpected += 1;
-            return None;
-        }
-        self.seen.corrupted += u64::from(altered);
-        let (arrival, left_out) = self.receivers.observe(device, ix, token.seq);
-        match arrival {
-            Arrival::Duplicate => {
-                self.seen.duplicated += 1;
+        if altered {
+            let next = self.receivers.messages.get(device, ix).map_or(0, Track::next);
+            if seq > next.saturating_add(MAX_ALTERED_JUMP) {
+                // Neither content nor place speak for it: somebody made it up.
+                self.seen.unexpected += 1;
                 return None;
             }
-            Arrival::Reordered => {
-                self.seen.reordered += 1;
-                self.seen.overtaken -= 1;
-            }
-            Arrival::InOrder => self.seen.overtaken += u64::from(left_out),
+            self.seen.corrupted += 1;
         }
+        let absences = self.receivers.attendance(device).absences();
+        let (arrival, left_out) = self.receivers.messages.observe(device, ix, seq, absences);
+        if !self.classify(arrival, left_out, ix, seq, &mut way) {
+            return None;
+        }
+        // What could only be pulled has no deadline.
         let latency = now.since(token.due);
-        if latency > self.series.plan.delivery_deadline {
-            self.seen.late += 1;
-        } else {
-            self.seen.in_time += 1;
+        match way {
+            Way::Pulled(_) => {
+                self.seen.pulled += 1;
+                self.seen.in_time += 1;
+                self.shown(device, ix, seq);
+            }
+            Way::Pushed(_) if latency > self.series.plan.delivery_deadline => self.seen.late += 1,
+            Way::Pushed(_) => self.seen.in_time += 1,
         }
         Some(Measured { kind: stream.kind, due: token.due, latency })
+    }
+
+    /// Counts what an arrival is beside being one; whether it is the first.
+    fn classify(&mut self, arrival: Arrival, left_out: u32, stream: StreamIx, seq: u32, way: &mut Way<'_>) -> bool {
+        let seen = &mut self.seen;
+        match arrival {
+            Arrival::InOrder => seen.overtaken += u64::from(left_out),
+            Arrival::Reordered => seen.overtaken -= 1,
+            Arrival::Duplicate => {}
+        }
+        match (way, arrival) {
+            (Way::Pushed(_), Arrival::InOrder) => {}
+            (Way::Pushed(_), Arrival::Reordered) => seen.reordered += 1,
+            (Way::Pushed(Some(pulled)), Arrival::Duplicate) if pulled.contains(stream, seq) => seen.overlapped += 1,
+            (Way::Pushed(_), Arrival::Duplicate) => seen.duplicated += 1,
+            // Pushes may overtake a pull; only the order within the pull counts.
+            (Way::Pulled(pulled), arrival) => match (pulled.observe(stream, seq), arrival) {
+                (Arrival::Duplicate, _) => seen.duplicated += 1,
+                (_, Arrival::Duplicate) => seen.overlapped += 1,
+                (Arrival::Reordered, _) => seen.reordered += 1,
+                (Arrival::InOrder, _) => {}
+            },
+        }
+        arrival != Arrival::Duplicate
     }
 
     /// Something came that carries no id at all.
@@ -200,22 +239,12 @@ impl Book {
         self.seen.unexpected += 1;
     }
 
-    /// Traffic begins, with `device` connected or not.
-    pub fn begin(&mut self, device: DeviceIx, present: bool) {
-        self.receivers.begin(device, present);
+    /// When `device` is there.
+    pub fn attendance(&mut self, device: DeviceIx) -> &mut Attendance {
+        self.receivers.attendance_mut(device)
     }
 
-    /// `device` was not connected, or is no more; also after a connection that came to nothing but may have been pushed to.
-    pub fn away(&mut self, device: DeviceIx) {
-        self.receivers.away(device);
-    }
-
-    /// `device` has shown that it read everything sent to it so far; holds until it goes away.
-    pub fn proven(&mut self, device: DeviceIx) {
-        self.receivers.proven(device);
-    }
-
-    fn own_token(&self, id: Option<MsgId>, now: UnixNanos) -> Option<Token> {
+    pub(super) fn own_token(&self, id: Option<MsgId>, now: UnixNanos) -> Option<Token> {
         let token = id?.decode()?;
         let of_this_run = token.run_tag == self.series.run_tag;
         // The id keeps the due time rounded down.

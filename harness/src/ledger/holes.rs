@@ -1,20 +1,18 @@
 //! Sequences that have not been seen although later ones were: ranges in order, so that a long run of perfect delivery
 //! costs nothing and a long gap costs one entry.
 
+use super::attendance::Absences;
+
 /// `start..end`, never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hole {
     pub start: u32,
     pub end: u32,
-    /// Whether the receiver was connected throughout, so that absence proves something.
-    pub proven: bool,
+    /// How often the receiver had been away when what stands before it came, and when what stands behind it did.
+    pub absences: (Absences, Absences),
 }
 
 impl Hole {
-    pub fn len(self) -> u64 {
-        u64::from(self.end - self.start)
-    }
-
     /// The part below `end`.
     fn below(self, end: u32) -> Option<Self> {
         let cut = Self { end: self.end.min(end), ..self };
@@ -40,6 +38,11 @@ impl Holes {
         let after = (seq + 1 < hole.end).then_some(Hole { start: seq + 1, ..hole });
         self.0.splice(at..=at, before.into_iter().chain(after));
         true
+    }
+
+    pub fn contains(&self, seq: u32) -> bool {
+        let at = self.0.partition_point(|hole| hole.end <= seq);
+        self.0.get(at).is_some_and(|hole| hole.start <= seq)
     }
 
     pub fn is_empty(&self) -> bool {

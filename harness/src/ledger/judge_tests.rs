@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Book, Contents, Deliveries, Series, judge};
+use super::{Book, Contents, Deliveries, Series, Way, judge};
 use crate::scenario::{DeviceIx, Plan, Share, StreamIx, UserIx, load};
 use crate::units::UnixNanos;
 use crate::wire::{MsgId, Token};
@@ -133,7 +133,7 @@ fn play(steps: &[Step], shards: u32, proven: &BTreeSet<u32>) -> (Deliveries, Del
         match *step {
             Step::Send { stream } => {
                 let Some(info) = plan.topology.stream(StreamIx(stream)) else { continue };
-                let id = books[shard_of(info.sender)].dispatch(StreamIx(stream), START).expect("room in the stream");
+                let id = books[shard_of(info.sender)].dispatch(StreamIx(stream), START).expect("room in the stream").0;
                 model.sent.push((stream, id.decode().expect("ours").seq));
                 ids.push(id);
             }
@@ -147,17 +147,23 @@ fn play(steps: &[Step], shards: u32, proven: &BTreeSet<u32>) -> (Deliveries, Del
                 let Some(sent) = model.sent.get(message).copied() else { continue };
                 let now = if late { soon.plus(DEADLINE) } else { soon };
                 let content = if altered { "altered" } else { series.contents.of(ids[message]) };
-                books[shard_of_device(device)].arrived(DeviceIx(device), Some(ids[message]), content, now);
+                books[shard_of_device(device)].arrived(
+                    DeviceIx(device),
+                    Some(ids[message]),
+                    content,
+                    now,
+                    Way::Pushed(None),
+                );
                 model.arrive(&plan, sent, device, late, altered);
             }
             Step::Away { device } => {
-                books[shard_of_device(device)].away(DeviceIx(device));
+                books[shard_of_device(device)].attendance(DeviceIx(device)).away();
                 *model.absences.entry(device).or_default() += 1;
             }
         }
     }
     for device in proven {
-        books[shard_of_device(*device)].proven(DeviceIx(*device));
+        books[shard_of_device(*device)].attendance(DeviceIx(*device)).proven();
     }
     (judge(&plan, &books).deliveries, model.judge(&plan, proven))
 }
@@ -182,10 +188,10 @@ fn ids_that_were_never_given_out_are_unexpected_and_break_no_sum() {
     let series = series(&plan);
     let mut book = Book::new(series.clone(), 0..plan.topology.device_count());
     let now = START.plus(Duration::from_millis(5));
-    let real = book.dispatch(StreamIx(0), START).unwrap();
+    let (real, _) = book.dispatch(StreamIx(0), START).unwrap();
     let forge = |run_tag, stream, seq, due| MsgId::encode(&Token { run_tag, stream, seq, due });
     let receiver = DeviceIx(2);
-    book.arrived(receiver, Some(real), series.contents.of(real), now);
+    book.arrived(receiver, Some(real), series.contents.of(real), now, Way::Pushed(None));
     for (name, id) in [
         ("another run", Some(forge(8, 0, 1, START))),
         ("no such stream", Some(forge(7, 60_000, 0, START))),
@@ -194,14 +200,14 @@ fn ids_that_were_never_given_out_are_unexpected_and_break_no_sum() {
         ("no id", None),
     ] {
         let before = book.seen().unexpected;
-        assert_eq!(book.arrived(receiver, id, "x", now), None, "{name}");
+        assert_eq!(book.arrived(receiver, id, "x", now, Way::Pushed(None)), None, "{name}");
         assert_eq!(book.seen().unexpected, before + 1, "{name}");
     }
     // A forgery that only the judge can tell: in the run's time, in a real stream, beyond what was sent.
-    book.arrived(receiver, Some(forge(7, 0, 500, START)), "x", now);
+    book.arrived(receiver, Some(forge(7, 0, 500, START)), "x", now, Way::Pushed(None));
     assert_eq!(book.acknowledged(UserIx(0), Some(forge(7, 0, 500, START)), now), None);
-    book.proven(receiver);
-    (0..plan.topology.device_count()).for_each(|device| book.proven(DeviceIx(device)));
+    book.attendance(receiver).proven();
+    (0..plan.topology.device_count()).for_each(|device| book.attendance(DeviceIx(device)).proven());
     let judged = judge(&plan, &[book]).deliveries;
     assert_eq!((judged.expected, judged.delivered, judged.unexpected), (3, 1, 5 + 1 + 1));
     assert_eq!((judged.lost, judged.lost_unacked), (0, 2), "the sender's other device and the receiver's got nothing");

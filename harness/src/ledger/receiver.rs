@@ -1,64 +1,54 @@
-//! The receiving half: what a shard's devices have seen of each stream, and whether they were there to see it. Kept
-//! stream by stream, because a message to many reaches them all in a row. Takes memory from a stream's first message on.
+//! The receiving half: what a shard's devices have seen of each stream, and whether they were there to see it.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::track::{Absences, Arrival, Track};
+use super::attendance::{Absences, Attendance};
+use super::track::{Arrival, Track};
 use crate::scenario::{DeviceIx, StreamIx};
 
 #[derive(Debug)]
 pub struct Receivers {
     devices: Range<u32>,
     attendances: Vec<Attendance>,
-    /// In order of the devices.
-    tracks: FxHashMap<StreamIx, Vec<(DeviceIx, Track)>>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Attendance {
-    absences: Absences,
-    /// Shown at the end of the drain that everything sent to it before has been read.
-    proven_at_end: bool,
+    pub messages: Tracks,
+    /// By the recalls' numbers within their streams.
+    pub recalls: Tracks,
 }
 
 impl Receivers {
     pub fn new(devices: Range<u32>) -> Self {
         let attendances = vec![Attendance::default(); devices.len()];
-        Self { devices, attendances, tracks: FxHashMap::default() }
+        Self { devices, attendances, messages: Tracks::default(), recalls: Tracks::default() }
     }
 
     pub fn has(&self, device: DeviceIx) -> bool {
         self.devices.contains(&device.0)
     }
 
-    fn attendance(&mut self, device: DeviceIx) -> &mut Attendance {
+    pub fn attendance(&self, device: DeviceIx) -> &Attendance {
+        &self.attendances[(device.0 - self.devices.start) as usize]
+    }
+
+    pub fn attendance_mut(&mut self, device: DeviceIx) -> &mut Attendance {
         &mut self.attendances[(device.0 - self.devices.start) as usize]
     }
+}
 
-    /// From now on, what happens before the next arrival proves nothing.
-    pub fn away(&mut self, device: DeviceIx) {
-        let attendance = self.attendance(device);
-        attendance.absences.0 += 1;
-        attendance.proven_at_end = false;
-    }
+/// One track for each stream and device that has heard of it. Kept stream by stream, because what is sent to many reaches
+/// them all in a row; takes memory from a stream's first arrival on.
+#[derive(Debug, Default)]
+pub struct Tracks {
+    /// In order of the devices.
+    by_stream: FxHashMap<StreamIx, Vec<(DeviceIx, Track)>>,
+}
 
-    /// Traffic begins; before it nothing can have been missed.
-    pub fn begin(&mut self, device: DeviceIx, present: bool) {
-        self.attendance(device).absences = Absences(u32::from(!present));
-    }
-
-    /// Everything sent to the device so far was read; holds until it goes away.
-    pub fn proven(&mut self, device: DeviceIx) {
-        self.attendance(device).proven_at_end = true;
-    }
-
+impl Tracks {
     /// How `seq` of `stream` came, and how many sequences it left out.
-    pub fn observe(&mut self, device: DeviceIx, stream: StreamIx, seq: u32) -> (Arrival, u32) {
-        let absences = self.attendance(device).absences;
+    pub fn observe(&mut self, device: DeviceIx, stream: StreamIx, seq: u32, absences: Absences) -> (Arrival, u32) {
         // Most streams have one or two receivers.
-        let tracks = self.tracks.entry(stream).or_insert_with(|| Vec::with_capacity(1));
+        let tracks = self.by_stream.entry(stream).or_insert_with(|| Vec::with_capacity(1));
         let at = tracks.binary_search_by_key(&device, |(known, _)| *known).unwrap_or_else(|at| {
             tracks.insert(at, (device, Track::default()));
             at
@@ -68,24 +58,17 @@ impl Receivers {
         (track.observe(seq, absences), left_out)
     }
 
-    /// One more than the highest sequence that the device has seen of `stream`.
-    pub fn next(&self, device: DeviceIx, stream: StreamIx) -> u32 {
-        self.track(device, stream).map_or(0, Track::next)
-    }
-
-    pub fn track(&self, device: DeviceIx, stream: StreamIx) -> Option<&Track> {
-        let tracks = self.tracks.get(&stream)?;
+    pub fn get(&self, device: DeviceIx, stream: StreamIx) -> Option<&Track> {
+        let tracks = self.by_stream.get(&stream)?;
         let at = tracks.binary_search_by_key(&device, |(known, _)| *known).ok()?;
         Some(&tracks[at].1)
     }
 
-    pub fn tracks(&self) -> impl Iterator<Item = (StreamIx, &Track)> {
-        self.tracks.iter().flat_map(|(stream, tracks)| tracks.iter().map(|(_, track)| (*stream, track)))
+    pub fn contains(&self, device: DeviceIx, stream: StreamIx, seq: u32) -> bool {
+        self.get(device, stream).is_some_and(|track| track.contains(seq))
     }
 
-    /// For [`Track::missing`].
-    pub fn absences_at_end(&self, device: DeviceIx) -> Option<Absences> {
-        let attendance = &self.attendances[(device.0 - self.devices.start) as usize];
-        attendance.proven_at_end.then_some(attendance.absences)
+    pub fn iter(&self) -> impl Iterator<Item = (StreamIx, &Track)> {
+        self.by_stream.iter().flat_map(|(stream, tracks)| tracks.iter().map(|(_, track)| (*stream, track)))
     }
 }

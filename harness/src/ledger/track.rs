@@ -1,10 +1,9 @@
 //! What one receiver has seen of one stream: the next sequence, and the holes before it. Sixteen bytes when all is well.
 
-use super::holes::{Hole, Holes};
+use std::ops::Range;
 
-/// Counts the times a receiver was away: while two numbers are equal, it was there in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Absences(pub u32);
+use super::attendance::{Absences, Attendance};
+use super::holes::{Hole, Holes};
 
 /// How a sequence came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +14,14 @@ pub enum Arrival {
     Reordered,
     /// Again.
     Duplicate,
+}
+
+/// Sequences that did not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    pub seqs: Range<u32>,
+    /// The receiver was there, or made up for it: they were lost.
+    pub proven: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,8 +37,8 @@ impl Track {
     pub fn observe(&mut self, seq: u32, absences: Absences) -> Arrival {
         if seq >= self.next {
             if seq > self.next {
-                let proven = absences == self.absences;
-                self.holes.get_or_insert_default().push(Hole { start: self.next, end: seq, proven });
+                let hole = Hole { start: self.next, end: seq, absences: (self.absences, absences) };
+                self.holes.get_or_insert_default().push(hole);
             }
             self.next = seq + 1;
             self.absences = absences;
@@ -52,12 +59,24 @@ impl Track {
         self.next
     }
 
-    /// What is missing of the sequences below `end`, in order. `absences_at_end` is `None` when the receiver was not
-    /// provably there at the end.
-    pub fn missing(&self, end: u32, absences_at_end: Option<Absences>) -> impl Iterator<Item = Hole> + '_ {
-        let proven = absences_at_end == Some(self.absences);
-        let tail = (self.next < end).then_some(Hole { start: self.next, end, proven });
-        self.holes.iter().flat_map(move |holes| holes.below(end)).chain(tail)
+    pub fn contains(&self, seq: u32) -> bool {
+        seq < self.next && !self.holes.as_ref().is_some_and(|holes| holes.contains(seq))
+    }
+
+    /// What is missing of the sequences below `end`, in order.
+    pub fn missing(&self, end: u32) -> impl Iterator<Item = Range<u32>> + '_ {
+        let tail = (self.next < end).then_some(self.next..end);
+        self.holes.iter().flat_map(move |holes| holes.below(end)).map(|hole| hole.start..hole.end).chain(tail)
+    }
+
+    /// Likewise, each with whether its absence proves that it was lost.
+    pub fn missed<'a>(&'a self, end: u32, attendance: &'a Attendance) -> impl Iterator<Item = Missed> + 'a {
+        let holes = self.holes.iter().flat_map(move |holes| holes.below(end));
+        let proven = |hole: Hole| attendance.proves(hole.absences.0, hole.absences.1);
+        let tail = Missed { seqs: self.next..end, proven: attendance.proves_to_end(self.absences) };
+        holes
+            .map(move |hole| Missed { seqs: hole.start..hole.end, proven: proven(hole) })
+            .chain((self.next < end).then_some(tail))
     }
 
     /// Number of different sequences seen at `end` or above.
@@ -65,8 +84,7 @@ impl Track {
         if self.next <= end {
             return 0;
         }
-        let unseen: u64 =
-            self.missing(self.next, None).map(|hole| u64::from(hole.end.max(end) - hole.start.max(end))).sum();
+        let unseen: u64 = self.missing(self.next).map(|hole| u64::from(hole.end.max(end) - hole.start.max(end))).sum();
         u64::from(self.next - end) - unseen
     }
 }
@@ -105,10 +123,13 @@ mod tests {
             for seq in arrivals {
                 prop_assert_eq!(track.observe(seq, Absences(0)), model.observe(seq));
             }
-            let missing: HashSet<u32> =
-                track.missing(sent, Some(Absences(0))).flat_map(|hole| hole.start..hole.end).collect();
+            let missing: HashSet<u32> = track.missing(sent).flatten().collect();
             let expected: HashSet<u32> = (0..sent).filter(|seq| !model.seen.contains(seq)).collect();
-            prop_assert_eq!(missing, expected);
+            prop_assert_eq!(&missing, &expected);
+            let attendance = Attendance::default();
+            let missed: HashSet<u32> = track.missed(sent, &attendance).flat_map(|missed| missed.seqs).collect();
+            prop_assert_eq!(missed, expected);
+            prop_assert!((0..70).all(|seq| track.contains(seq) == model.seen.contains(&seq)));
             let beyond = model.seen.iter().filter(|seq| **seq >= sent).count() as u64;
             prop_assert_eq!(track.seen_from(sent), beyond);
         }
@@ -128,16 +149,21 @@ mod tests {
         track.observe(0, Absences(0));
         track.observe(2, Absences(0));
         track.observe(5, Absences(1));
-        let proven: Vec<(u32, bool)> = track.missing(8, Some(Absences(1))).map(|h| (h.start, h.proven)).collect();
-        assert_eq!(proven, [(1, true), (3, false), (6, true)]);
-        assert!(track.missing(8, None).last().is_some_and(|tail| !tail.proven));
+        let mut attendance = Attendance::default();
+        attendance.away();
+        let proven = |attendance: &Attendance| track.missed(8, attendance).map(|m| m.proven).collect::<Vec<_>>();
+        assert_eq!(proven(&attendance), [true, false, false]);
+        attendance.proven();
+        assert_eq!(proven(&attendance), [true, false, true]);
+        attendance.made_up();
+        assert_eq!(proven(&attendance), [true, true, true]);
     }
 
     #[test]
     fn a_jump_over_a_million_costs_one_hole() {
         let mut track = Track::default();
         track.observe(1_000_000, Absences(0));
-        assert_eq!(track.missing(1_000_001, None).count(), 1);
+        assert_eq!(track.missing(1_000_001).count(), 1);
         assert_eq!(size_of::<Track>(), 16);
     }
 }

@@ -18,6 +18,8 @@ pub struct Offered {
     pub saturated: u64,
     /// Of the dispatched ones, those to which the server said no.
     pub refused: u64,
+    /// Not due, because their sender was away by plan.
+    pub withheld: u64,
 }
 
 impl Offered {
@@ -26,13 +28,14 @@ impl Offered {
     }
 
     pub fn add(&mut self, other: &Self) {
-        let Self { intended, dispatched, underrun_behind, underrun_offline, saturated, refused } = other;
+        let Self { intended, dispatched, underrun_behind, underrun_offline, saturated, refused, withheld } = other;
         self.intended += intended;
         self.dispatched += dispatched;
         self.underrun_behind += underrun_behind;
         self.underrun_offline += underrun_offline;
         self.saturated += saturated;
         self.refused += refused;
+        self.withheld += withheld;
     }
 
     /// Of the intended messages, those whose fate is decided; the others wait in a connection.
@@ -70,18 +73,26 @@ pub struct Connections {
     pub dropped: u64,
     /// Opened after having been dropped.
     pub reconnected: u64,
+    /// Away by plan now.
+    pub away: u64,
+    /// Ended by plan, and opened again after that.
+    pub left: u64,
+    pub returned: u64,
     /// Failures, drops and refusals by cause, such as `connect:refused`, `drop:reset` and `refuse:not_a_member`.
     pub causes: BTreeMap<String, u64>,
 }
 
 impl Connections {
     pub fn add(&mut self, other: &Self) {
-        let Self { online, opened, failed, dropped, reconnected, causes } = other;
+        let Self { online, opened, failed, dropped, reconnected, away, left, returned, causes } = other;
         self.online += online;
         self.opened += opened;
         self.failed += failed;
         self.dropped += dropped;
         self.reconnected += reconnected;
+        self.away += away;
+        self.left += left;
+        self.returned += returned;
         for (cause, count) in causes {
             *self.causes.entry(cause.clone()).or_default() += count;
         }

@@ -11,6 +11,10 @@ pub enum Metric {
     Ack,
     Delivery,
     DeliveryWithMissing,
+    Receipt,
+    Recall,
+    OfflinePull,
+    OfflinePullPage,
     Heartbeat,
     ScheduleLag,
     LoopLag,
@@ -31,7 +35,7 @@ const fn row(metric: Metric, name: &'static str, by_room: bool, doc: &'static st
     MetricInfo { metric, name, by_room, doc }
 }
 
-pub const METRICS: [MetricInfo; 10] = [
+pub const METRICS: [MetricInfo; 14] = [
     row(
         Metric::Connect,
         "connect",
@@ -49,6 +53,15 @@ pub const METRICS: [MetricInfo; 10] = [
         true,
         "`delivery`, with each missing one of the window counted at the deadline or the maximum, whichever is longer",
     ),
+    row(
+        Metric::Receipt,
+        "receipt",
+        false,
+        "due time of a direct message until its author has the first device's receipt",
+    ),
+    row(Metric::Recall, "recall", true, "due time of a recall until a recipient's device has it; pulled ones left out"),
+    row(Metric::OfflinePull, "offline_pull", false, "login until the last page of what was missed is read"),
+    row(Metric::OfflinePullPage, "offline_pull_page", false, "request of one page until it is read"),
     row(Metric::Heartbeat, "heartbeat", false, "heartbeat until its answer; a missed one counts as its timeout"),
     row(
         Metric::ScheduleLag,

@@ -11,6 +11,6 @@ mod snapshot;
 pub use counts::{Connections, Offered, SteadyCounts};
 pub use latencies::{Latencies, MAX_LATENCY, STATS};
 pub use metrics::{METRICS, Metric, MetricInfo, Slot};
-pub use recorder::Recorder;
+pub use recorder::{Before, Recorder};
 pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, Read, RunReport};
 pub use snapshot::{Event, GeneratorSample, PhaseName, ShardSnapshot, ShardSums, Snapshot};

@@ -17,6 +17,15 @@ const MAX_EVENTS: usize = 200;
 /// Different causes that are kept apart.
 const MAX_CAUSES: usize = 100;
 
+/// What a device that connects did before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    Nothing,
+    Dropped,
+    /// It was away by plan.
+    Away,
+}
+
 #[derive(Debug, Default)]
 pub struct Recorder {
     shard: u32,
@@ -68,6 +77,30 @@ impl Recorder {
         self.timed(Slot::Room(Metric::Delivery, measured.kind), measured.due, measured.latency);
     }
 
+    /// Of a message that came by a pull: it says nothing about the speed of delivery.
+    pub fn pulled(&mut self, measured: &Measured) {
+        let arrived = measured.due.plus(measured.latency);
+        self.window_counts.arrived += u64::from(self.window.contains(&arrived));
+    }
+
+    pub fn receipt(&mut self, measured: &Measured) {
+        self.timed(Slot::Plain(Metric::Receipt), measured.due, measured.latency);
+    }
+
+    pub fn recall(&mut self, measured: &Measured) {
+        self.timed(Slot::Room(Metric::Recall, measured.kind), measured.due, measured.latency);
+    }
+
+    /// One page, asked for at `asked`.
+    pub fn page(&mut self, asked: UnixNanos, took: Duration) {
+        self.timed(Slot::Plain(Metric::OfflinePullPage), asked, took);
+    }
+
+    /// A whole pull, of a device that logged in at `since`.
+    pub fn pull(&mut self, since: UnixNanos, took: Duration) {
+        self.timed(Slot::Plain(Metric::OfflinePull), since, took);
+    }
+
     pub fn ack(&mut self, measured: &Measured) {
         self.timed(Slot::Room(Metric::Ack, measured.kind), measured.due, measured.latency);
     }
@@ -97,10 +130,12 @@ impl Recorder {
     }
 
     /// `whole` includes the joining of groups.
-    pub fn connected(&mut self, times: &OpenTimes, whole: Duration, again: bool) {
+    pub fn connected(&mut self, times: &OpenTimes, whole: Duration, before: Before) {
         self.connections.online += 1;
         self.connections.opened += 1;
-        self.connections.reconnected += u64::from(again);
+        self.connections.reconnected += u64::from(before == Before::Dropped);
+        self.connections.returned += u64::from(before == Before::Away);
+        self.connections.away -= u64::from(before == Before::Away);
         self.steady.record(Slot::Plain(Metric::Connect), whole);
         self.steady.record(Slot::Plain(Metric::ConnectTcp), times.tcp);
         self.steady.record(Slot::Plain(Metric::ConnectUpgrade), times.upgrade);
@@ -116,6 +151,13 @@ impl Recorder {
         if kind == FailureKind::Timeout {
             self.steady.record(Slot::Plain(Metric::Connect), after);
         }
+    }
+
+    /// A connection ended by plan; its device will come again.
+    pub fn left(&mut self) {
+        self.connections.online -= 1;
+        self.connections.left += 1;
+        self.connections.away += 1;
     }
 
     pub fn dropped(&mut self, cause: DropCause) {

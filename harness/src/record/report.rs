@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
-use crate::ledger::Deliveries;
+use crate::ledger::{Deliveries, Recalls, SeenReceipts};
 
 /// How a run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,14 @@ pub struct RunReport {
     pub connections_target: u64,
     pub connections_peak: u64,
     pub connections: Connections,
-    /// Mean of the connections up during the steady window; `None` without one.
+    /// Mean of the connections up or away by plan during the steady window; `None` without one.
     pub online_steady: Option<f64>,
     pub offered: Offered,
     pub steady_counts: SteadyCounts,
     pub acked: u64,
     pub deliveries: Deliveries,
+    pub receipts: SeenReceipts,
+    pub recalls: Recalls,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -108,11 +110,16 @@ impl Counter {
         COUNTERS.iter().find(|counter| counter.name == name)
     }
 
-    /// `None`: there was nothing to measure it on. A count of deliveries says nothing when none was expected, nor does
-    /// `lost` when the server never acknowledges.
+    /// `None`: there was nothing to measure it on. A count of deliveries, recalls or receipts says nothing when none was
+    /// expected, nor does `lost` when the server never acknowledges.
     pub fn value(&self, report: &RunReport) -> Option<f64> {
-        let of_deliveries = self.name.starts_with("deliveries.");
-        if of_deliveries && report.deliveries.expected == 0 || self.name == "deliveries.lost" && report.acked == 0 {
+        let expected = match self.name.split('.').next() {
+            Some("deliveries") => report.deliveries.expected,
+            Some("recalls") => report.recalls.expected,
+            Some("receipts") => report.receipts.sent + report.receipts.unsent,
+            _ => 1,
+        };
+        if expected == 0 || self.name == "deliveries.lost" && report.acked == 0 {
             return None;
         }
         match self.read {
@@ -131,19 +138,22 @@ const fn number(name: &'static str, doc: &'static str, read: fn(&RunReport) -> O
 }
 
 /// Messages and deliveries count the whole run, rates the steady window.
-pub const COUNTERS: [Counter; 35] = [
+pub const COUNTERS: &[Counter] = &[
     count("connections.target", "connections planned", |r| r.connections_target),
     count("connections.peak", "most connections up at the end of any second", |r| r.connections_peak),
     count("connections.opened", "connections opened, reconnections included", |r| r.connections.opened),
     count("connections.failed", "attempts to connect that failed", |r| r.connections.failed),
     count("connections.dropped", "connections that ended before the run did", |r| r.connections.dropped),
     count("connections.reconnected", "connections opened after a drop", |r| r.connections.reconnected),
+    count("connections.left", "connections ended by plan", |r| r.connections.left),
+    count("connections.returned", "connections opened after that", |r| r.connections.returned),
     count("messages.intended", "messages due", |r| r.offered.intended),
     count("messages.dispatched", "messages written to a connection", |r| r.offered.dispatched),
     count("messages.underrun", "messages not sent: generator late, or sender offline", |r| r.offered.underrun()),
     count("messages.underrun_behind", "of these: generator late", |r| r.offered.underrun_behind),
     count("messages.underrun_offline", "of these: sender offline", |r| r.offered.underrun_offline),
     count("messages.saturated", "messages not sent: the connection took no more", |r| r.offered.saturated),
+    count("messages.withheld", "messages not due because their sender was away by plan", |r| r.offered.withheld),
     count("messages.refused", "messages dispatched to which the server said no", |r| r.offered.refused),
     count("messages.acked", "messages acknowledged", |r| r.acked),
     count("deliveries.expected", "deliveries that the dispatched messages should make", |r| r.deliveries.expected),
@@ -153,12 +163,35 @@ pub const COUNTERS: [Counter; 35] = [
     count("deliveries.lost_unacked", "never acknowledged, never seen", |r| r.deliveries.lost_unacked),
     count("deliveries.unverified", "not seen, by a receiver not provably there", |r| r.deliveries.unverified),
     count("deliveries.missing", "lost, lost_unacked and unverified together", |r| r.deliveries.missing()),
-    count("deliveries.duplicated", "arrivals after the first", |r| r.deliveries.duplicated),
+    count("deliveries.pulled", "of the delivered ones, those that came by a pull", |r| r.deliveries.pulled),
+    count("deliveries.overlapped", "arrivals after the first, one by push and one by pull", |r| {
+        r.deliveries.overlapped
+    }),
+    count("deliveries.duplicated", "other arrivals after the first", |r| r.deliveries.duplicated),
     count("deliveries.reordered", "first arrivals behind a later message of their stream", |r| r.deliveries.reordered),
     count("deliveries.misrouted", "arrivals at a device that is no recipient", |r| r.deliveries.misrouted),
     count("deliveries.corrupted", "arrivals with altered content", |r| r.deliveries.corrupted),
     count("deliveries.unexpected", "frames that carry no id of this run", |r| r.deliveries.unexpected),
     count("deliveries.recovered", "arrived although never acknowledged", |r| r.deliveries.recovered),
+    count("deliveries.withdrawn", "not expected: the device saw the recall instead", |r| r.deliveries.withdrawn),
+    count("deliveries.leftover", "of another run, pulled before traffic began", |r| r.deliveries.leftover),
+    count("receipts.sent", "receipts written for direct messages that came", |r| r.receipts.sent),
+    count("receipts.unsent", "receipts not written: the connection took no more", |r| r.receipts.unsent),
+    count("receipts.received", "receipts that reached the author, each once", |r| r.receipts.received),
+    count("receipts.missing", "receipts written that did not reach the author", |r| {
+        r.receipts.sent.saturating_sub(r.receipts.received)
+    }),
+    count("receipts.duplicated", "receipts that reached the author again", |r| r.receipts.duplicated),
+    count("recalls.dispatched", "recalls written by the authors", |r| r.recalls.dispatched),
+    count("recalls.unsent", "recalls not written: the author was not connected", |r| r.recalls.unsent),
+    count("recalls.expected", "recalls that devices should see, one for each device", |r| r.recalls.expected),
+    count("recalls.seen", "recalls that devices saw", |r| r.recalls.seen),
+    count("recalls.lost", "recalls acknowledged, never seen by the device", |r| r.recalls.lost),
+    count("recalls.lost_unacked", "recalls never acknowledged, never seen", |r| r.recalls.lost_unacked),
+    count("recalls.unverified", "recalls not seen, by a device not provably there", |r| r.recalls.unverified),
+    count("recalls.duplicated", "recalls that a device saw again", |r| r.recalls.duplicated),
+    count("recalls.overtook", "recalls that came before their message", |r| r.recalls.overtook),
+    count("recalls.shown", "messages pulled by a device that had seen their recall", |r| r.recalls.shown),
     number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
         per_second(r.steady_counts.dispatched, r.steady)
     }),

@@ -31,7 +31,7 @@ pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
         }).collect::<Vec<_>>(),
         "diagnosis": [],
     });
-    for counter in &COUNTERS {
+    for counter in COUNTERS {
         if let Some((section, key)) = counter.name.split_once('.') {
             summary[section][key] = match counter.read {
                 Read::Count(read) => read(report).into(),

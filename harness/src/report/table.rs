@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::record::{Counter, Ending, RunReport, STATS};
+use crate::record::{Counter, Ending, Read, RunReport, STATS};
 use crate::units::{show_count, show_micros};
 use crate::verdict::{Outcome, Verdict};
 
@@ -41,58 +41,63 @@ fn write_table(out: &mut String, report: &RunReport, verdict: &Verdict) -> fmt::
     Ok(())
 }
 
+/// The rows of counts: title, section of the counters, and their keys. A row that is `optional` is left out when all its
+/// counts are 0.
+struct Row {
+    title: &'static str,
+    section: &'static str,
+    keys: &'static [&'static str],
+    optional: bool,
+}
+
+const ROWS: [Row; 8] = [
+    Row {
+        title: "connections",
+        section: "connections",
+        keys: &["target", "peak", "failed", "dropped", "reconnected"],
+        optional: false,
+    },
+    Row { title: "", section: "connections", keys: &["left", "returned"], optional: true },
+    Row {
+        title: "messages",
+        section: "messages",
+        keys: &["intended", "dispatched", "underrun", "saturated", "acked", "refused"],
+        optional: false,
+    },
+    Row {
+        title: "deliveries",
+        section: "deliveries",
+        keys: &["expected", "delivered", "late", "lost", "lost_unacked", "unverified"],
+        optional: false,
+    },
+    Row {
+        title: "",
+        section: "deliveries",
+        keys: &["duplicated", "reordered", "misrouted", "corrupted", "unexpected", "recovered"],
+        optional: false,
+    },
+    Row { title: "", section: "deliveries", keys: &["pulled", "overlapped", "withdrawn", "leftover"], optional: true },
+    Row {
+        title: "receipts",
+        section: "receipts",
+        keys: &["sent", "received", "missing", "duplicated"],
+        optional: true,
+    },
+    Row {
+        title: "recalls",
+        section: "recalls",
+        keys: &["expected", "seen", "lost", "lost_unacked", "unverified", "overtook"],
+        optional: true,
+    },
+];
+
 fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
-    let (c, m, d) = (&report.connections, &report.offered, &report.deliveries);
     let early = if report.ending == Ending::Interrupted { ", interrupted" } else { "" };
     writeln!(out, "{}: {:.1}s of steady load{early}\n", report.scenario, report.steady.as_secs_f64())?;
-    row(
-        out,
-        "connections",
-        &[
-            ("planned", report.connections_target),
-            ("peak", report.connections_peak),
-            ("failed", c.failed),
-            ("dropped", c.dropped),
-            ("reconnected", c.reconnected),
-        ],
-    )?;
-    row(
-        out,
-        "messages",
-        &[
-            ("intended", m.intended),
-            ("dispatched", m.dispatched),
-            ("underrun", m.underrun()),
-            ("saturated", m.saturated),
-            ("acked", report.acked),
-            ("refused", m.refused),
-        ],
-    )?;
-    row(
-        out,
-        "deliveries",
-        &[
-            ("expected", d.expected),
-            ("delivered", d.delivered),
-            ("late", d.late),
-            ("lost", d.lost),
-            ("lost_unacked", d.lost_unacked),
-            ("unverified", d.unverified),
-        ],
-    )?;
-    row(
-        out,
-        "",
-        &[
-            ("duplicated", d.duplicated),
-            ("reordered", d.reordered),
-            ("misrouted", d.misrouted),
-            ("corrupted", d.corrupted),
-            ("unexpected", d.unexpected),
-            ("recovered", d.recovered),
-        ],
-    )?;
-    for (cause, count) in &c.causes {
+    for row in ROWS {
+        row.write(out, report)?;
+    }
+    for (cause, count) in &report.connections.causes {
         writeln!(out, "{:<13}{} x {cause}", "", show_count(*count))?;
     }
     let rate = |name| Counter::named(name).and_then(|counter| counter.value(report)).unwrap_or_default();
@@ -110,13 +115,27 @@ fn counts(out: &mut String, report: &RunReport) -> fmt::Result {
     )
 }
 
-fn row(out: &mut String, title: &str, cells: &[(&str, u64)]) -> fmt::Result {
-    write!(out, "{title:<13}")?;
-    for (i, (name, count)) in cells.iter().enumerate() {
-        let gap = if i > 0 { "  " } else { "" };
-        write!(out, "{gap}{name} {}", show_count(*count))?;
+impl Row {
+    fn write(&self, out: &mut String, report: &RunReport) -> fmt::Result {
+        let counts: Vec<(&str, u64)> = self.keys.iter().filter_map(|key| self.count(key, report)).collect();
+        if self.optional && counts.iter().all(|(_, count)| *count == 0) {
+            return Ok(());
+        }
+        write!(out, "{:<13}", self.title)?;
+        for (i, (name, count)) in counts.iter().enumerate() {
+            let gap = if i > 0 { "  " } else { "" };
+            write!(out, "{gap}{name} {}", show_count(*count))?;
+        }
+        writeln!(out)
     }
-    writeln!(out)
+
+    fn count(&self, key: &'static str, report: &RunReport) -> Option<(&'static str, u64)> {
+        let counter = Counter::named(&format!("{}.{key}", self.section))?;
+        match counter.read {
+            Read::Count(read) => Some((key, read(report))),
+            Read::Number(_) => None,
+        }
+    }
 }
 
 fn latencies(out: &mut String, report: &RunReport) -> fmt::Result {

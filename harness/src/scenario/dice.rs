@@ -12,6 +12,9 @@ pub enum Use {
     Text,
     HeartbeatPhase,
     Backoff,
+    Recall,
+    Session,
+    Leaving,
 }
 
 /// Uniform 64 bits for (seed, use, index).

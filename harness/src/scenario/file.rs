@@ -23,6 +23,9 @@ pub struct ScenarioFile {
     pub traffic: TrafficFile,
     pub heartbeat: HeartbeatFile,
     pub reconnect: ReconnectFile,
+    pub offline: OfflineFile,
+    pub sessions: SessionsFile,
+    pub recall: RecallFile,
     pub deadline: DeadlineFile,
     pub generator: GeneratorFile,
 }
@@ -147,6 +150,8 @@ pub struct TrafficFile {
     pub mix: MixFile,
     /// Sizes of the content by weight: `{ bytes = 256, weight = 9 }`.
     pub payload: Vec<PayloadFile>,
+    /// Whether who gets a direct message confirms it to its author: from the first device, once.
+    pub receipts: bool,
 }
 
 impl Default for TrafficFile {
@@ -156,6 +161,7 @@ impl Default for TrafficFile {
             arrivals: ArrivalsName::Poisson,
             mix: MixFile::default(),
             payload: vec![PayloadFile { bytes: 256, weight: 1.0 }],
+            receipts: false,
         }
     }
 }
@@ -244,6 +250,56 @@ pub enum ReconnectName {
     None,
     Fixed,
     Exponential,
+}
+
+/// What a device does about the messages that were sent while it was away.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OfflineFile {
+    /// Whether each device pulls what it missed whenever it connects; then that must be complete, and what is not is lost.
+    pub pull: bool,
+    /// Messages asked for in one page.
+    pub page: u64,
+}
+
+impl Default for OfflineFile {
+    fn default() -> Self {
+        Self { pull: false, page: 100 }
+    }
+}
+
+/// Users who come and go while the run lasts. They stay away by plan: what they would have sent is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionsFile {
+    /// Share of the users who do, 0 to 1; the others stay.
+    pub share: f64,
+    /// Mean time online, exponentially distributed.
+    pub online: Span,
+    /// Mean time away, likewise.
+    pub away: Span,
+}
+
+impl Default for SessionsFile {
+    fn default() -> Self {
+        Self { share: 0.0, online: seconds(40 * 60), away: seconds(60) }
+    }
+}
+
+/// Messages that their authors take back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecallFile {
+    /// Each so-many-th message of a sender in a room is taken back; 0: none.
+    pub every: u64,
+    /// From the due time of the message to that of the recall. The last messages of a run are not taken back.
+    pub after: Span,
+}
+
+impl Default for RecallFile {
+    fn default() -> Self {
+        Self { every: 0, after: seconds(2) }
+    }
 }
 
 /// From when on a delivery is late.

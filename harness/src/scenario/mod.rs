@@ -6,6 +6,7 @@ mod file;
 mod payload;
 mod plan;
 mod problem;
+mod recall;
 mod schedule;
 mod shape;
 mod source;
@@ -15,8 +16,11 @@ mod validate;
 
 pub use file::ProtocolName;
 pub use payload::Payload;
-pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
+pub use plan::{
+    Arrivals, Generator, Heartbeat, HeartbeatKind, Offline, Phases, Place, Plan, Reconnect, Sessions, Target, Traffic,
+};
 pub use problem::{Problem, Problems};
+pub use recall::Recall;
 pub use schedule::{Due, Schedule};
 pub use shape::schema;
 pub use source::{Origin, Origins};

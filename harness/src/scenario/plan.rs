@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::file::ProtocolName;
 use super::payload::Payload;
+use super::recall::Recall;
 use super::topology::{RoomKind, Topology};
 use crate::units::Rate;
 
@@ -21,6 +22,12 @@ pub struct Plan {
     /// `None`: no heartbeats.
     pub heartbeat: Option<Heartbeat>,
     pub reconnect: Reconnect,
+    /// `None`: nothing is pulled.
+    pub offline: Option<Offline>,
+    /// `None`: everybody stays for the whole run.
+    pub sessions: Option<Sessions>,
+    /// `None`: nothing is taken back.
+    pub recall: Option<Recall>,
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,
@@ -76,6 +83,25 @@ pub struct Traffic {
     /// Shares of the kinds of message; their sum is 1, or all are 0 when the rate is.
     pub mix: [(RoomKind, f64); 3],
     pub payload: Payload,
+    /// The first device of whom a direct message is for tells its author that it came.
+    pub receipts: bool,
+}
+
+/// Every device pulls what it missed each time that it connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offline {
+    /// Most messages in one page.
+    pub page: u32,
+}
+
+/// A share of the users comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sessions {
+    /// 0 to 1.
+    pub share: f64,
+    /// Mean time online and away; both are distributed exponentially.
+    pub online: Duration,
+    pub away: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

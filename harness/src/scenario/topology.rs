@@ -144,6 +144,11 @@ impl Topology {
         UserIx(device.0 / self.devices_per_user)
     }
 
+    /// Whether this is the account that sends system messages.
+    pub fn is_platform(&self, user: UserIx) -> bool {
+        user.0 == self.users
+    }
+
     /// Number of the device among those of its user.
     pub fn device_number(&self, device: DeviceIx) -> u32 {
         device.0 % self.devices_per_user

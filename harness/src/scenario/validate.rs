@@ -4,16 +4,20 @@
 use std::fmt::Display;
 use std::str::FromStr;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::file::{
-    ArrivalsName, GeneratorFile, HeartbeatFile, HeartbeatName, PhasesFile, PopulationFile, ReconnectFile,
-    ReconnectName, ScenarioFile, TargetFile, TrafficFile,
+    ArrivalsName, GeneratorFile, HeartbeatFile, HeartbeatName, OfflineFile, PhasesFile, PopulationFile, RecallFile,
+    ReconnectFile, ReconnectName, ScenarioFile, SessionsFile, TargetFile, TrafficFile,
 };
 use super::payload::Payload;
-use super::plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
+use super::plan::{
+    Arrivals, Generator, Heartbeat, HeartbeatKind, Offline, Phases, Place, Plan, Reconnect, Sessions, Target, Traffic,
+};
 use super::problem::{Problem, Problems};
+use super::recall::Recall;
 use super::source::Origins;
 use super::topology::{RoomKind, Topology};
 use crate::units::Rate;
@@ -27,6 +31,9 @@ const MIN_CONNECT_RATE: f64 = 0.01;
 const MAX_PAYLOAD_BYTES: u64 = 512 * 1024;
 const MAX_FRAME_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_SHARDS: u64 = 256;
+const MAX_PAGE: u64 = 100_000;
+/// Shorter sessions would measure little but handshakes.
+const MIN_SESSION: Duration = Duration::from_millis(100);
 /// Half of what the message id can number in one stream; the other half is room for chance.
 const MAX_STREAM_MESSAGES: f64 = (1_u64 << 27) as f64;
 
@@ -40,6 +47,9 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     let traffic = check.traffic(&file.traffic);
     let heartbeat = check.heartbeat(&file.heartbeat);
     let reconnect = check.reconnect(&file.reconnect);
+    let offline = check.offline(&file.offline);
+    let sessions = check.sessions(&file.sessions, file.offline.pull);
+    let recall = check.recall(&file.recall, seed);
     let generator = check.generator(&file.generator);
     if file.deadline.delivery.0.is_zero() {
         check.report("deadline.delivery", "must be longer than 0s");
@@ -69,6 +79,9 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
         traffic,
         heartbeat,
         reconnect,
+        offline,
+        sessions,
+        recall,
         delivery_deadline: file.deadline.delivery.0,
         generator,
         thresholds: file.thresholds,
@@ -243,6 +256,7 @@ impl Check<'_> {
                 (RoomKind::System, share(file.mix.system)),
             ],
             payload: Payload::new(&entries),
+            receipts: file.receipts,
         }
     }
 
@@ -272,6 +286,34 @@ impl Check<'_> {
             ReconnectName::Fixed => Reconnect::Fixed { delay: file.delay.0 },
             ReconnectName::Exponential => Reconnect::Exponential { delay: file.delay.0, max: file.max.0 },
         }
+    }
+
+    fn offline(&mut self, file: &OfflineFile) -> Option<Offline> {
+        let page = self.whole("offline.page", file.page, 1..=MAX_PAGE);
+        file.pull.then_some(Offline { page: page as u32 })
+    }
+
+    fn sessions(&mut self, file: &SessionsFile, pulls: bool) -> Option<Sessions> {
+        if !(0.0..=1.0).contains(&file.share) {
+            self.report("sessions.share", format!("is {}; write a share of the users, 0 to 1", file.share));
+        }
+        for (path, span) in [("sessions.online", file.online), ("sessions.away", file.away)] {
+            if span.0 < MIN_SESSION {
+                self.report(path, format!("is {span}; write at least {} ms", MIN_SESSION.as_millis()));
+            }
+        }
+        if file.share > 0.0 && !pulls {
+            self.report(
+                "sessions.share",
+                "needs offline.pull = true, or what is sent to absent users cannot be judged",
+            );
+        }
+        (file.share > 0.0).then_some(Sessions { share: file.share, online: file.online.0, away: file.away.0 })
+    }
+
+    fn recall(&mut self, file: &RecallFile, seed: u64) -> Option<Recall> {
+        let every = self.whole("recall.every", file.every, 0..=1_000_000);
+        (every > 0).then(|| Recall::new(every as u32, file.after.0, seed))
     }
 
     fn generator(&mut self, file: &GeneratorFile) -> Generator {

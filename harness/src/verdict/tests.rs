@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::ledger::Deliveries;
+use crate::ledger::{Deliveries, Recalls, SeenReceipts};
 use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts};
 use crate::scenario::RoomKind;
 
@@ -27,6 +27,8 @@ fn good() -> RunReport {
         offered: Offered { intended: 1000, dispatched: 1000, ..Offered::default() },
         steady_counts: SteadyCounts { dispatched: 1000, arrived: 1000 },
         acked: 1000,
+        receipts: SeenReceipts::default(),
+        recalls: Recalls::default(),
         deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
         apdex: Apdex::of(&latencies, 0),
         latencies,

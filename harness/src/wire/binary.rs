@@ -19,15 +19,18 @@ const PONG: u8 = 6;
 const JOIN: u8 = 7;
 const JOINED: u8 = 8;
 const ERROR: u8 = 11;
+const RECEIPT: u8 = 12;
+const RECALL: u8 = 13;
+const RECALLED: u8 = 14;
+const PULL: u8 = 15;
+const PAGE: u8 = 16;
+const WATCH: u8 = 17;
+const PRESENCE: u8 = 18;
 
 fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
     match *frame {
         Outgoing::Message { kind, id, from, to, content, timestamp_ms } => {
-            out.push(match kind {
-                MessageKind::Chat => CHAT,
-                MessageKind::Group => GROUP,
-                MessageKind::System => SYSTEM,
-            });
+            out.push(tag(kind));
             out.extend_from_slice(id.as_bytes());
             out.extend_from_slice(&timestamp_ms.to_be_bytes());
             push_short(out, from);
@@ -42,7 +45,40 @@ fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
             out.push(JOIN);
             out.extend_from_slice(room.as_bytes());
         }
+        Outgoing::Receipt { id, from, to } => {
+            out.push(RECEIPT);
+            push_about(out, id, from, to);
+        }
+        Outgoing::Recall { kind, id, from, to } => {
+            out.extend_from_slice(&[RECALL, tag(kind)]);
+            push_about(out, id, from, to);
+        }
+        Outgoing::Pull { cursor, limit } => {
+            out.push(PULL);
+            out.extend_from_slice(&cursor.to_be_bytes());
+            out.extend_from_slice(&limit.to_be_bytes());
+        }
+        Outgoing::Watch { users } => {
+            out.push(WATCH);
+            out.extend_from_slice(&(users.len() as u16).to_be_bytes());
+            users.iter().for_each(|user| push_short(out, user));
+        }
     }
+}
+
+fn tag(kind: MessageKind) -> u8 {
+    match kind {
+        MessageKind::Chat => CHAT,
+        MessageKind::Group => GROUP,
+        MessageKind::System => SYSTEM,
+    }
+}
+
+/// Of which message something is said, by whom and to whom.
+fn push_about(out: &mut Vec<u8>, id: MsgId, from: &str, to: &str) {
+    out.extend_from_slice(id.as_bytes());
+    push_short(out, from);
+    push_short(out, to);
 }
 
 /// Names are made by us and far shorter than 255 bytes.
@@ -53,7 +89,32 @@ fn push_short(out: &mut Vec<u8>, text: &str) {
 }
 
 fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
-    each(parse(payload.as_bytes()).unwrap_or(Incoming::Foreign));
+    let bytes = payload.as_bytes();
+    match bytes.split_first() {
+        Some((&PAGE, rest)) => page(rest, each).unwrap_or_else(|| each(Incoming::Foreign)),
+        _ => each(parse(bytes).unwrap_or(Incoming::Foreign)),
+    }
+}
+
+/// `None`, and nothing is heard, when it does not end where its last item does.
+fn page(mut rest: &[u8], each: &mut dyn FnMut(Incoming<'_>)) -> Option<()> {
+    let cursor = u64::from_be_bytes(rest.split_off(..8)?.try_into().ok()?);
+    let more = *rest.split_off_first()? != 0;
+    let mut whole = rest;
+    while !whole.is_empty() {
+        take_item(&mut whole)?;
+    }
+    each(Incoming::PageBegin);
+    while let Some(item) = take_item(&mut rest) {
+        each(parse(item).unwrap_or(Incoming::Foreign));
+    }
+    each(Incoming::PageEnd { cursor, more });
+    Some(())
+}
+
+fn take_item<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = u32::from_be_bytes(rest.split_off(..4)?.try_into().ok()?);
+    rest.split_off(..usize::try_from(length).ok()?)
 }
 
 fn parse(bytes: &[u8]) -> Option<Incoming<'_>> {
@@ -72,6 +133,16 @@ fn parse(bytes: &[u8]) -> Option<Incoming<'_>> {
         JOINED => {
             rest.split_off(..4)?;
             Incoming::Joined { room: Cow::Borrowed(std::str::from_utf8(rest).ok()?) }
+        }
+        RECEIPT => Incoming::Receipt { id: Some(take_id(&mut rest)?) },
+        RECALL => {
+            rest.split_off_first()?;
+            Incoming::Recall { id: Some(take_id(&mut rest)?) }
+        }
+        RECALLED => Incoming::RecallAcknowledged { id: Some(take_id(&mut rest)?) },
+        PRESENCE => {
+            let online = *rest.split_off_first()? != 0;
+            Incoming::Presence { user: Cow::Borrowed(std::str::from_utf8(rest).ok()?), online }
         }
         ERROR => {
             let id = take_id(&mut rest)?;

@@ -82,6 +82,51 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_heard_item_by_item_between_its_begin_and_end() {
+        let id = "018f0000-0000-7000-8000-000000000001";
+        let text = format!(
+            r#"{{"type":"page","cursor":7,"more":true,"items":[{{"type":"chat","msgId":"{id}","from":"a","to":"b","content":"a\\n","timestamp":1}},{{"type":"recall","kind":"chat","msgId":"{id}","from":"a","to":"b"}},{{"type":"page","cursor":1,"more":false,"items":[]}},5]}}"#
+        );
+        let mut binary = vec![16, 0, 0, 0, 0, 0, 0, 0, 7, 1];
+        let id_bytes = *MsgId::parse(id).unwrap().as_bytes();
+        let message = [&[1][..], &id_bytes, &[0; 8], &[1, b'a', 1, b'b'], b"a\n"].concat();
+        let recall = [&[13, 1][..], &id_bytes, &[1, b'a', 1, b'b']].concat();
+        for item in [&message[..], &recall, &[16], &[]] {
+            binary.extend_from_slice(&(item.len() as u32).to_be_bytes());
+            binary.extend_from_slice(item);
+        }
+        for (name, bytes) in [("json", text.as_bytes()), ("binary", &binary)] {
+            let codec = protocol(name).unwrap();
+            let heard = decoded(&codec, bytes);
+            let starts =
+                ["PageBegin", "Message", "Recall {", "Foreign", "Foreign", "PageEnd { cursor: 7, more: true }"];
+            assert_eq!(heard.len(), starts.len(), "{name}: {heard:?}");
+            assert!(heard.iter().zip(starts).all(|(heard, start)| heard.starts_with(start)), "{name}: {heard:?}");
+            let cut = decoded(&codec, &bytes[..bytes.len() - 1]);
+            assert_eq!(cut, ["Foreign"], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_about_a_message_is_heard_with_its_id() {
+        let id = MsgId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
+        let (from, to) = ("user_1", "user_2");
+        for codec in PROTOCOLS {
+            for (frame, expected) in [
+                (Outgoing::Receipt { id, from, to }, Incoming::Receipt { id: Some(id) }),
+                (Outgoing::Recall { kind: MessageKind::Chat, id, from, to }, Incoming::Recall { id: Some(id) }),
+            ] {
+                let mut bytes = Vec::new();
+                (codec.encode)(&frame, &mut bytes);
+                assert_eq!(decoded(&codec, &bytes), [format!("{expected:?}")], "{}", codec.name);
+            }
+        }
+        let presence = decoded(&protocol("json").unwrap(), br#"{"type":"presence","user":"user_1","online":true}"#);
+        assert_eq!(presence, decoded(&protocol("binary").unwrap(), b"\x12\x01user_1"));
+        assert_eq!(presence, [r#"Presence { user: "user_1", online: true }"#]);
+    }
+
+    #[test]
     fn odd_json_is_told_apart_and_loses_nothing() {
         let json = protocol("json").unwrap();
         let cases = [

@@ -29,6 +29,28 @@ pub enum Outgoing<'a> {
     Join {
         room: &'a str,
     },
+    /// A recipient tells the author that it has the message.
+    Receipt {
+        id: MsgId,
+        from: &'a str,
+        to: &'a str,
+    },
+    /// The author takes a message back.
+    Recall {
+        kind: MessageKind,
+        id: MsgId,
+        from: &'a str,
+        to: &'a str,
+    },
+    /// Asks for what was missed: at most `limit` entries behind `cursor`.
+    Pull {
+        cursor: u64,
+        limit: u32,
+    },
+    /// Asks to be told when `users` come and go.
+    Watch {
+        users: &'a [String],
+    },
 }
 
 /// What a device hears.
@@ -47,6 +69,27 @@ pub enum Incoming<'a> {
     },
     Joined {
         room: Cow<'a, str>,
+    },
+    Receipt {
+        id: Option<MsgId>,
+    },
+    Recall {
+        id: Option<MsgId>,
+    },
+    /// The server has taken a recall.
+    RecallAcknowledged {
+        id: Option<MsgId>,
+    },
+    /// What follows up to [`Self::PageEnd`] was pulled.
+    PageBegin,
+    /// Everything up to `cursor` was served; `more` is left.
+    PageEnd {
+        cursor: u64,
+        more: bool,
+    },
+    Presence {
+        user: Cow<'a, str>,
+        online: bool,
     },
     /// The server says no, to a message when `id` is there.
     Refused {

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::codec::{Codec, Payload};
 use super::frame::{Incoming, MessageKind, Outgoing};
@@ -38,8 +40,46 @@ fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"{\"type\":\"join\",\"room\":");
             push_quoted(out, room);
         }
+        Outgoing::Receipt { id, from, to } => {
+            out.extend_from_slice(b"{\"type\":\"receipt\"");
+            push_about(out, id, from, to);
+        }
+        Outgoing::Recall { kind, id, from, to } => {
+            out.extend_from_slice(match kind {
+                MessageKind::Chat => b"{\"type\":\"recall\",\"kind\":\"chat\"".as_slice(),
+                MessageKind::Group => b"{\"type\":\"recall\",\"kind\":\"group\"",
+                MessageKind::System => b"{\"type\":\"recall\",\"kind\":\"system\"",
+            });
+            push_about(out, id, from, to);
+        }
+        Outgoing::Pull { cursor, limit } => {
+            out.extend_from_slice(b"{\"type\":\"pull\",\"cursor\":");
+            push_number(out, cursor);
+            out.extend_from_slice(b",\"limit\":");
+            push_number(out, limit.into());
+        }
+        Outgoing::Watch { users } => {
+            out.extend_from_slice(b"{\"type\":\"watch\",\"users\":[");
+            for (nth, user) in users.iter().enumerate() {
+                if nth > 0 {
+                    out.push(b',');
+                }
+                push_quoted(out, user);
+            }
+            out.push(b']');
+        }
     }
     out.push(b'}');
+}
+
+/// Of which message something is said, by whom and to whom.
+fn push_about(out: &mut Vec<u8>, id: MsgId, from: &str, to: &str) {
+    out.extend_from_slice(b",\"msgId\":\"");
+    out.extend_from_slice(id.text(&mut [0; 36]).as_bytes());
+    out.extend_from_slice(b"\",\"from\":");
+    push_quoted(out, from);
+    out.extend_from_slice(b",\"to\":");
+    push_quoted(out, to);
 }
 
 /// Writing to a vector cannot fail.
@@ -68,6 +108,19 @@ struct Fields<'a> {
     seq: u64,
     room: Cow<'a, str>,
     code: Cow<'a, str>,
+    user: Cow<'a, str>,
+    online: bool,
+}
+
+/// What was missed, as frames of their own.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(rename = "type")]
+    kind: Cow<'a, str>,
+    cursor: u64,
+    more: bool,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
 }
 
 fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
@@ -81,9 +134,31 @@ fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
     if let Some(fields) = scan(text) {
         return each(fields.into_incoming());
     }
+    if let Some(page) = page(text) {
+        each(Incoming::PageBegin);
+        page.items.iter().for_each(|item| decode_item(item.get(), each));
+        return each(Incoming::PageEnd { cursor: page.cursor, more: page.more });
+    }
     // Odd input: escapes, nesting, several messages in an array, or a field of another type than ours.
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(items)) => items.iter().for_each(|item| each(lenient(item))),
+        Ok(item) => each(lenient(&item)),
+        Err(_) => each(Incoming::Foreign),
+    }
+}
+
+/// Only where there are items is it worth a look.
+fn page(text: &str) -> Option<Page<'_>> {
+    memchr::memmem::find(text.as_bytes(), b"\"items\"")?;
+    serde_json::from_str::<Page<'_>>(text).ok().filter(|page| page.kind == "page")
+}
+
+/// One item of a page: a page within a page is nothing that the protocol knows.
+fn decode_item(text: &str, each: &mut dyn FnMut(Incoming<'_>)) {
+    if let Some(fields) = scan(text) {
+        return each(fields.into_incoming());
+    }
+    match serde_json::from_str(text) {
         Ok(item) => each(lenient(&item)),
         Err(_) => each(Incoming::Foreign),
     }
@@ -105,6 +180,7 @@ fn scan(text: &str) -> Option<Fields<'_>> {
                 "content" => fields.content = value,
                 "room" => fields.room = value,
                 "code" => fields.code = value,
+                "user" => fields.user = value,
                 _ => {}
             }
         } else {
@@ -113,7 +189,8 @@ fn scan(text: &str) -> Option<Fields<'_>> {
             rest = after;
             match key {
                 "seq" => fields.seq = value.trim_ascii_end().parse().ok()?,
-                "type" | "msgId" | "content" | "room" | "code" => return None,
+                "online" => fields.online = value.trim_ascii_end().parse().ok()?,
+                "type" | "msgId" | "content" | "room" | "code" | "user" => return None,
                 _ => {}
             }
         }
@@ -142,6 +219,8 @@ fn lenient(item: &Value) -> Incoming<'_> {
         seq: item.get("seq").and_then(Value::as_u64).unwrap_or_default(),
         room: text("room"),
         code: text("code"),
+        user: text("user"),
+        online: item.get("online").and_then(Value::as_bool).unwrap_or_default(),
     }
     .into_incoming()
 }
@@ -153,6 +232,10 @@ impl<'a> Fields<'a> {
             "ack" => Incoming::Acknowledged { id },
             "pong" => Incoming::HeartbeatAnswer { seq: self.seq },
             "joined" => Incoming::Joined { room: self.room },
+            "receipt" => Incoming::Receipt { id },
+            "recall" => Incoming::Recall { id },
+            "recalled" => Incoming::RecallAcknowledged { id },
+            "presence" => Incoming::Presence { user: self.user, online: self.online },
             "error" => Incoming::Refused { id, code: self.code },
             "chat" | "group" | "system" => Incoming::Message { id, content: self.content },
             // Whatever a platform calls it: something with an id and a content is a message.

@@ -205,11 +205,15 @@ impl Socket {
         Ok(taken)
     }
 
-    /// Says goodbye with code 1000 and does not wait for the answer. The caller bounds the time.
+    /// Puts a close frame with code 1000 behind what is still unsent, for the next flush.
+    pub fn say_goodbye(&mut self) {
+        push_frame(&mut self.unsent, Kind::Close, [1, 0, 0, 0], |out| out.extend_from_slice(&1000_u16.to_be_bytes()));
+    }
+
+    /// Says goodbye and does not wait for the answer. The caller bounds the time.
     pub async fn close(mut self) {
         let mut scratch = Scratch { read: Box::default(), write: Vec::new(), mask: 1 };
-        let mask = scratch.next_mask();
-        push_frame(&mut scratch.write, Kind::Close, mask, |out| out.extend_from_slice(&1000_u16.to_be_bytes()));
+        self.say_goodbye();
         // A peer that is gone cannot be told.
         let _ = std::future::poll_fn(|cx| self.poll_flush(cx, &mut scratch)).await;
     }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::extent::Bench;
 use super::figures::{Figure, Unit};
-use super::load::Load;
 use super::measure::{self, Measured};
-use super::stage::Stage;
-use super::summary::Summary;
+use crate::rig::load::Load;
+use crate::rig::summary::Summary;
 
 /// A step holds while the schedule lag at p99 stays under this.
 const MAX_LAG_MS: f64 = 5.0;
@@ -63,14 +63,14 @@ impl Climbed {
 }
 
 /// Starts not far below what was reached `before`.
-pub fn highest_rate(stage: &Stage, load: &Load, before: Option<f64>) -> Result<Climbed, String> {
+pub fn highest_rate(bench: &Bench, load: &Load, before: Option<f64>) -> Result<Climbed, String> {
     println!("==> {}: highest rate", load.title);
-    let factor = if stage.quick { 2.0 } else { 1.4 };
+    let factor = if bench.quick { 2.0 } else { 1.4 };
     let mut steps = Vec::new();
     let (mut held, mut too_high) = (None::<Step>, None);
     let mut rate = before.map_or(load.modest_rate, |before| before / (factor * factor));
     for _ in 0..MAX_STEPS {
-        match try_rate(stage, load, rate, &mut steps)? {
+        match try_rate(bench, load, rate, &mut steps)? {
             Some(step) => held = Some(step),
             None => too_high = Some(rate),
         }
@@ -82,16 +82,16 @@ pub fn highest_rate(stage: &Stage, load: &Load, before: Option<f64>) -> Result<C
     }
     let best =
         held.ok_or_else(|| format!("{}: not even {rate:.0} messages/s hold; is the machine busy?", load.title))?;
-    let between = too_high.map(|high| (best.rate * high).sqrt()).filter(|_| !stage.quick);
-    let better = between.map(|between| try_rate(stage, load, between, &mut steps)).transpose()?.flatten();
+    let between = too_high.map(|high| (best.rate * high).sqrt()).filter(|_| !bench.quick);
+    let better = between.map(|between| try_rate(bench, load, between, &mut steps)).transpose()?.flatten();
     Ok(Climbed { highest: better.unwrap_or(best), steps })
 }
 
 /// Asks twice before a rate counts as too high: anything else on the machine may have been in the way.
-fn try_rate(stage: &Stage, load: &Load, rate: f64, steps: &mut Vec<Step>) -> Result<Option<Step>, String> {
-    let tries = if stage.quick { 1 } else { 2 };
+fn try_rate(bench: &Bench, load: &Load, rate: f64, steps: &mut Vec<Step>) -> Result<Option<Step>, String> {
+    let tries = if bench.quick { 1 } else { 2 };
     for _ in 0..tries {
-        let step = step(stage, load, round(rate))?;
+        let step = step(bench, load, round(rate))?;
         println!("    {}", step.in_words());
         steps.push(step.clone());
         if step.held {
@@ -101,8 +101,8 @@ fn try_rate(stage: &Stage, load: &Load, rate: f64, steps: &mut Vec<Step>) -> Res
     Ok(None)
 }
 
-fn step(stage: &Stage, load: &Load, rate: f64) -> Result<Step, String> {
-    let (measured, summary) = measure::generator(stage, load, rate, stage.loaded())?;
+fn step(bench: &Bench, load: &Load, rate: f64) -> Result<Step, String> {
+    let (measured, summary) = measure::generator(bench, load, rate, bench.loaded())?;
     let lag = summary.latency_ms("schedule_lag", "p99");
     let mut problems = summary.problems();
     if lag >= MAX_LAG_MS {
@@ -120,7 +120,7 @@ fn step(stage: &Stage, load: &Load, rate: f64) -> Result<Step, String> {
         cpu_per_million: measured.cpu_per_million(),
         held,
         problems,
-        limit: (!held).then(|| limit(stage.cores, &measured, &summary)),
+        limit: (!held).then(|| limit(bench.cores, &measured, &summary)),
     })
 }
 

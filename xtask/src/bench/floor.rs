@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::load::{HEARTBEAT_S, Load, Traffic};
-use super::procfs::unix_ms;
-use super::stage::Course;
+use crate::rig::load::{HEARTBEAT_S, Load, Traffic};
+use crate::rig::procfs::unix_ms;
+use crate::rig::stage::Course;
 use frames::Walker;
 use links::Links;
 use pace::Pace;

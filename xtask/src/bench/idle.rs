@@ -1,10 +1,12 @@
 //! What connections cost that only beat, and how fast they are opened.
 
-use super::figures::{Figure, Unit, slope};
-use super::load::{Load, idle};
+use super::extent::Bench;
+use super::figures::{Figure, Unit};
 use super::measure::{self, Measured};
-use super::procfs::Memory;
-use super::stage::{Course, Stage};
+use crate::rig::load::{Load, idle};
+use crate::rig::procfs::Memory;
+use crate::rig::slope::slope;
+use crate::rig::stage::Course;
 
 /// Opened per second to measure memory: fast, but not all at once.
 const STEADY_RATE: u32 = 5_000;
@@ -20,18 +22,18 @@ struct Size {
     floor: Measured,
 }
 
-pub fn measure(stage: &Stage) -> Result<Vec<Figure>, String> {
-    let (counts, hold): (&[u32], u32) = if stage.quick { (&[500, 3_000], 3) } else { (&[1_000, 5_000, 15_000], 10) };
+pub fn measure(bench: &Bench) -> Result<Vec<Figure>, String> {
+    let (counts, hold): (&[u32], u32) = if bench.quick { (&[500, 3_000], 3) } else { (&[1_000, 5_000, 15_000], 10) };
     let course = Course { connect_rate: STEADY_RATE, settle: 0, hold, tick_us: 0 };
     let mut sizes = Vec::new();
     let mut steady_p99_ms = 0.0;
     println!("==> idle connections");
     for &connections in counts {
         let load = idle(connections);
-        let (generator, summary) = measure::generator(stage, &load, 0.0, course)?;
+        let (generator, summary) = measure::generator(bench, &load, 0.0, course)?;
         all_well(&load, &summary.problems())?;
         steady_p99_ms = summary.latency_ms("connect", "p99");
-        let (floor, _) = measure::floor(stage, &load, 0.0, course)?;
+        let (floor, _) = measure::floor(bench, &load, 0.0, course)?;
         let size = Size { connections, generator, floor };
         println!("    {}", size.in_words());
         sizes.push(size);
@@ -41,7 +43,7 @@ pub fn measure(stage: &Stage) -> Result<Vec<Figure>, String> {
         per_connection(&sizes, "idle.pss_per_connection", "PSS per idle connection", |memory| memory.pss),
     ];
     figures.extend(sizes.last().map(Size::cpu));
-    figures.extend(establish(stage, if stage.quick { 2_000 } else { 5_000 })?);
+    figures.extend(establish(bench, if bench.quick { 2_000 } else { 5_000 })?);
     let name = format!("connect p99 at {STEADY_RATE}/s");
     figures.push(Figure::new("connect.steady_p99", name, Unit::Milliseconds, steady_p99_ms));
     Ok(figures)
@@ -77,12 +79,12 @@ impl Size {
 }
 
 /// Everything at once. The longest wait is the time that all of them took.
-fn establish(stage: &Stage, connections: u32) -> Result<Vec<Figure>, String> {
+fn establish(bench: &Bench, connections: u32) -> Result<Vec<Figure>, String> {
     let load = idle(connections);
     let course = Course { connect_rate: ALL_AT_ONCE, settle: 0, hold: 1, tick_us: 0 };
-    let (_, summary) = measure::generator(stage, &load, 0.0, course)?;
+    let (_, summary) = measure::generator(bench, &load, 0.0, course)?;
     all_well(&load, &summary.problems())?;
-    let (_, floor) = measure::floor(stage, &load, 0.0, course)?;
+    let (_, floor) = measure::floor(bench, &load, 0.0, course)?;
     let rate = |seconds: f64| f64::from(connections) / seconds;
     let latency = |statistic: &str| summary.latency_ms("connect", statistic);
     let opened = format!("{connections} connections opened at once");

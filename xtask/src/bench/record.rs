@@ -4,43 +4,35 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 
 use super::climb::Step;
 use super::figures::Figure;
-use super::machine::{Machine, Versions};
-use super::{recorded, table};
-use crate::workspace;
+use super::table;
+use crate::rig::keep;
+use crate::rig::origin::Origin;
 
 const SCHEMA: u32 = 1;
-const PAGE: &str = "docs/performance.md";
-const BEGIN: &str = "<!-- bench: begin -->";
-const END: &str = "<!-- bench: end -->";
+const FILE: &str = "results.json";
+const BLOCK: &str = "bench";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     schema: u32,
-    /// In UTC.
-    pub date: String,
+    #[serde(flatten)]
+    pub origin: Origin,
     pub quick: bool,
-    pub machine: Machine,
-    pub versions: Versions,
     pub figures: Vec<Figure>,
     pub steps: Vec<Step>,
 }
 
 impl Record {
     pub fn new(quick: bool, figures: Vec<Figure>, steps: Vec<Step>) -> Result<Self, String> {
-        let now = OffsetDateTime::now_utc();
-        let (hour, minute, _) = now.to_hms();
-        let date = format!("{} {hour:02}:{minute:02}", now.date());
-        let (machine, versions) = (Machine::this(), Versions::these()?);
-        Ok(Self { schema: SCHEMA, date, quick, machine, versions, figures, steps })
+        Ok(Self { schema: SCHEMA, origin: Origin::now()?, quick, figures, steps })
     }
 
     /// The last one that was recorded, if there is one.
     pub fn last() -> Result<Option<Self>, String> {
-        let path = recorded();
+        let path = keep::path(FILE);
         if !path.exists() {
             return Ok(None);
         }
@@ -59,37 +51,12 @@ impl Record {
     }
 
     pub fn write(&self, path: &Path) -> Result<(), String> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| format!("cannot write figures: {error}"))?;
-        fs::write(path, text + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))
+        keep::write(self, path)
     }
 
     /// Makes this the last recorded one, and puts its table into the documentation.
     pub fn keep(&self) -> Result<(), String> {
-        let page = workspace::root().join(PAGE);
-        let failed = |error| format!("cannot change {}: {error}", page.display());
-        let text = fs::read_to_string(&page).map_err(failed)?;
-        let text = between_markers(&text, &table::for_page(self)).ok_or_else(|| format!("{PAGE} has no '{BEGIN}'"))?;
-        fs::write(&page, text).map_err(failed)?;
-        self.write(&recorded())
-    }
-}
-
-/// `page` with `table` between the markers; `None` when they are not there.
-fn between_markers(page: &str, table: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{}\n{END}{after}", table.trim_end()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_stands_between_the_markers_changes() {
-        let page = format!("above\n{BEGIN}\nold\n{END}\nbelow\n");
-        let new = between_markers(&page, "new\n");
-        assert_eq!(new, Some(format!("above\n{BEGIN}\nnew\n{END}\nbelow\n")));
-        assert_eq!(between_markers("none", "new"), None);
+        keep::on_page(BLOCK, &table::for_page(self))?;
+        self.write(&keep::path(FILE))
     }
 }

@@ -51,15 +51,7 @@ fn step_line(step: &Step) -> String {
 }
 
 fn origin(record: &Record) -> String {
-    let Record { date, machine, versions, .. } = record;
-    let commit: String = versions.commit.chars().take(10).collect();
-    let changed = if versions.changed { " with changes" } else { "" };
-    let quick = if record.quick { ", quick run" } else { "" };
-    let (processor, cores, kernel) = (&machine.processor, machine.cores, &machine.kernel);
-    format!(
-        "{date} UTC, {processor}, {cores} cores, Linux {kernel}, {}, commit {commit}{changed}{quick}",
-        versions.rustc
-    )
+    format!("{}{}", record.origin.in_words(), if record.quick { ", quick run" } else { "" })
 }
 
 fn row(figure: &Figure, last: Option<&Record>) -> [String; 7] {

@@ -1,31 +1,63 @@
-//! What the figures were measured on and with.
+//! When, on what and with what figures were measured.
 
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
 use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 
 use crate::workspace;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Machine {
-    pub processor: String,
-    pub cores: usize,
-    pub kernel: String,
+pub struct Origin {
+    /// In UTC.
+    date: String,
+    machine: Machine,
+    versions: Versions,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Versions {
-    pub rustc: String,
+struct Machine {
+    processor: String,
+    cores: usize,
+    kernel: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Versions {
+    rustc: String,
     /// The commit that was checked out.
-    pub commit: String,
+    commit: String,
     /// Whether files differed from it.
-    pub changed: bool,
+    changed: bool,
+}
+
+impl Origin {
+    pub fn now() -> Result<Self, String> {
+        let now = OffsetDateTime::now_utc();
+        let (hour, minute, _) = now.to_hms();
+        let date = format!("{} {hour:02}:{minute:02}", now.date());
+        Ok(Self { date, machine: Machine::this(), versions: Versions::these()? })
+    }
+
+    #[cfg(test)]
+    pub fn for_tests() -> Self {
+        let versions = Versions { rustc: "rustc".to_owned(), commit: "0123456789abcdef".to_owned(), changed: true };
+        Self { date: "today".to_owned(), machine: Machine::this(), versions }
+    }
+
+    pub fn in_words(&self) -> String {
+        let Self { date, machine: Machine { processor, cores, kernel }, versions } = self;
+        let Versions { rustc, commit, changed } = versions;
+        let commit: String = commit.chars().take(10).collect();
+        let changed = if *changed { " with changes" } else { "" };
+        format!("{date} UTC, {processor}, {cores} cores, Linux {kernel}, {rustc}, commit {commit}{changed}")
+    }
 }
 
 impl Machine {
-    pub fn this() -> Self {
+    fn this() -> Self {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -38,7 +70,7 @@ impl Machine {
 }
 
 impl Versions {
-    pub fn these() -> Result<Self, String> {
+    fn these() -> Result<Self, String> {
         Ok(Self {
             rustc: said("rustc", &["--version"])?,
             commit: said("git", &["rev-parse", "HEAD"])?,

@@ -1,4 +1,4 @@
-//! The child processes of the bench: never waited for without a limit, and killed when they are dropped.
+//! The child processes of a run: never waited for without a limit, and killed when they are dropped.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -33,10 +33,10 @@ impl Process {
         let deadline = Instant::now() + limit;
         loop {
             if let Some(status) = self.0.try_wait().map_err(|error| format!("cannot wait for a process: {error}"))? {
-                return status.code().ok_or_else(|| format!("a process of the bench ended with {status}"));
+                return status.code().ok_or_else(|| format!("a process of the run ended with {status}"));
             }
             if Instant::now() >= deadline {
-                return Err(format!("a process of the bench still runs after {} s", limit.as_secs()));
+                return Err(format!("a process of the run still runs after {} s", limit.as_secs()));
             }
             thread::sleep(POLL);
         }

@@ -20,6 +20,15 @@ pub struct Memory {
     pub pss: f64,
 }
 
+/// Of both sides at one time.
+#[derive(Debug, Clone, Copy)]
+pub struct Memories {
+    /// In Unix milliseconds.
+    pub at_ms: f64,
+    pub client: Memory,
+    pub server: Memory,
+}
+
 /// Seconds of processor time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cpu {
@@ -33,8 +42,7 @@ pub struct Cpu {
 struct Sample {
     at_ms: f64,
     cpu: Cpu,
-    /// Of the client.
-    memory: Option<Memory>,
+    memory: Option<Memories>,
 }
 
 /// Watches a client and a server until it is asked what it saw.
@@ -89,12 +97,22 @@ impl Seen {
 
     /// The client's memory: the last sample before the end of the time span.
     pub fn memory(&self, until_ms: f64) -> Memory {
-        let before = self.0.iter().filter(|sample| sample.at_ms <= until_ms);
-        before.filter_map(|sample| sample.memory).next_back().unwrap_or_default()
+        self.memories(0.0, until_ms).next_back().map(|memories| memories.client).unwrap_or_default()
+    }
+
+    /// Memory once a second between two times in Unix milliseconds.
+    pub fn memories(&self, from_ms: f64, until_ms: f64) -> impl DoubleEndedIterator<Item = Memories> {
+        let sampled = self.0.iter().filter_map(|sample| sample.memory);
+        sampled.filter(move |memories| (from_ms..=until_ms).contains(&memories.at_ms))
     }
 }
 
 impl Cpu {
+    /// Of everything that is neither client nor server.
+    pub fn others(self) -> f64 {
+        (self.machine - self.client - self.server).max(0.0)
+    }
+
     fn plus(self, other: Self, times: f64) -> Self {
         Self {
             client: self.client + times * other.client,
@@ -112,7 +130,8 @@ pub fn unix_ms() -> f64 {
 fn sample(client: u32, server: u32, with_memory: bool) -> Option<Sample> {
     let cpu = Cpu { client: cpu_of(client)?, server: cpu_of(server)?, machine: machine()? };
     let at_ms = unix_ms();
-    Some(Sample { at_ms, cpu, memory: if with_memory { memory_of(client) } else { None } })
+    let memories = || Some(Memories { at_ms, client: memory_of(client)?, server: memory_of(server)? });
+    Some(Sample { at_ms, cpu, memory: with_memory.then(memories).flatten() })
 }
 
 fn cpu_of(pid: u32) -> Option<f64> {
@@ -189,6 +208,6 @@ mod tests {
     fn this_process_can_be_sampled() {
         let own = std::process::id();
         let sample = sample(own, own, true).expect("it lives");
-        assert!(sample.memory.expect("it has memory").rss > 0.0);
+        assert!(sample.memory.expect("it has memory").client.rss > 0.0);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn each_fault_of_the_contract_survives_a_round_trip_through_its_text() {
+fn each_fault_survives_a_round_trip_through_its_text() {
     for text in [
         "drop:every=100",
         "duplicate:every=1",
@@ -22,6 +22,20 @@ fn each_fault_of_the_contract_survives_a_round_trip_through_its_text() {
         "leak:bytes=1024",
         "refuse:status=503,every=10,retry_after=1",
         "refuse:status=429,every=10",
+        "refuse:status=301,every=1,count=3",
+        "kill:at_s=5,share=0.3,how=1012",
+        "skip_device:every=3",
+        "pull_overlap:every=3",
+        "offline_drop:every=3",
+        "pull_twice:every=3",
+        "pull_reorder:every=3",
+        "receipt_drop:every=3",
+        "recall_skip:every=3",
+        "presence_drop:every=3",
+        "false_offline:every=3",
+        "idle_timeout:ms=300",
+        "outage:at_s=0,ms=2000",
+        "outage:at_s=2.5,ms=2000,lose=true",
         "mute_heartbeat:every=10",
     ] {
         let fault: Fault = text.parse().unwrap();
@@ -44,7 +58,16 @@ fn a_wrong_text_is_refused_with_what_was_found_and_what_is_allowed() {
         ("kill:every_s=1,share=1.1,how=fin", ["`1.1`", "up to 1"]),
         ("kill:every_s=1,share=NaN,how=fin", ["`NaN`", "up to 1"]),
         ("kill:every_s=1,share=1,how=1000", ["`1000`", "fin, rst, silent, 1001, 1012, 1013"]),
-        ("refuse:status=200,every=1", ["`200`", "400 to 599"]),
+        ("kill:share=1,how=fin", ["neither `every_s` nor `at_s`", "exactly one of: every_s, at_s"]),
+        ("kill:every_s=1,at_s=1,share=1,how=fin", ["both `every_s` and `at_s`", "exactly one of: every_s, at_s"]),
+        ("kill:at_s=-1,share=1,how=fin", ["`at_s` is `-1`", "0 to 86400"]),
+        ("refuse:status=200,every=1", ["`200`", "301, 302, 401"]),
+        ("refuse:status=503,every=1,count=0", ["`count` is `0`", "1 or more"]),
+        ("outage:at_s=NaN,ms=5", ["`at_s` is `NaN`", "0 to 86400"]),
+        ("outage:ms=5", ["`at_s` is missing", "0 to 86400"]),
+        ("outage:at_s=1,ms=5,lose=yes", ["`lose` is `yes`", "true or false"]),
+        ("idle_timeout:ms=0", ["`ms` is `0`", "1 to 86400000"]),
+        ("pull_twice:ms=0", ["unknown argument `ms`", "every"]),
         ("backlog:n=70000", ["`70000`", "1 to 65535"]),
         ("delay:ms=0,every=1", ["`ms` is `0`", "1 to 86400000"]),
     ] {

@@ -1,4 +1,4 @@
-//! What the bench reads from a results folder of the generator (docs/results.md).
+//! What is read from a results folder of the generator (docs/results.md).
 
 use std::fs;
 use std::path::Path;
@@ -35,6 +35,11 @@ impl Summary {
         self.number("/window/steady_seconds")
     }
 
+    /// When the steady window began, in Unix milliseconds.
+    pub fn hold_from_ms(&self) -> f64 {
+        self.hold_until_ms - self.steady_seconds() * 1e3
+    }
+
     /// Verified deliveries within the steady window.
     pub fn deliveries(&self) -> f64 {
         self.number("/rates/downlink_per_s") * self.steady_seconds()
@@ -47,6 +52,15 @@ impl Summary {
 
     pub fn busiest_shard(&self) -> f64 {
         self.number("/generator/busiest_shard")
+    }
+
+    pub fn verdict(&self) -> &str {
+        self.summary["verdict"].as_str().unwrap_or("none")
+    }
+
+    fn reasons(&self) -> impl Iterator<Item = String> {
+        let reasons = self.summary["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
+        reasons.iter().map(|reason| reason.as_str().unwrap_or_default().to_owned())
     }
 
     /// What went wrong, in words; empty when all was well.
@@ -62,9 +76,8 @@ impl Summary {
         let bad = counts.iter().filter(|count| self.number(&format!("/{count}")) > 0.0);
         let mut problems: Vec<String> =
             bad.map(|count| format!("{} {}", count.replace('/', "."), self.number(&format!("/{count}")))).collect();
-        if self.summary["verdict"] != "pass" {
-            let reasons = self.summary["reasons"].as_array().map(Vec::as_slice).unwrap_or_default();
-            problems.extend(reasons.iter().map(|reason| reason.as_str().unwrap_or_default().to_owned()));
+        if self.verdict() != "pass" {
+            problems.extend(self.reasons());
         }
         problems
     }

@@ -1,0 +1,34 @@
+//! What one pull has brought so far, so that a message served twice is told from one that had come by push, and the order
+//! within the pull from that between pull and pushes. Lives as long as the pull.
+
+use rustc_hash::FxHashMap;
+
+use super::attendance::Absences;
+use super::track::{Arrival, Track};
+use crate::scenario::StreamIx;
+
+/// A pull that brings more than this is broken off: a server must not fill our memory.
+const MAX_ITEMS: u64 = 1_000_000;
+
+#[derive(Debug, Default)]
+pub struct Pulled {
+    tracks: FxHashMap<StreamIx, Track>,
+    items: u64,
+}
+
+impl Pulled {
+    /// How it came within this pull.
+    pub(super) fn observe(&mut self, stream: StreamIx, seq: u32) -> Arrival {
+        self.tracks.entry(stream).or_default().observe(seq, Absences::default())
+    }
+
+    pub(super) fn contains(&self, stream: StreamIx, seq: u32) -> bool {
+        self.tracks.get(&stream).is_some_and(|track| track.contains(seq))
+    }
+
+    /// Notes one more item of whatever kind; `false` when there are too many.
+    pub fn has_room(&mut self) -> bool {
+        self.items += 1;
+        self.items <= MAX_ITEMS
+    }
+}
