@@ -23,10 +23,13 @@ pub struct Scenario {
     pub arrivals: &'static str,
     /// Weights of direct, group and system messages.
     pub mix: (u32, u32, u32),
+    pub receipts: bool,
     pub heartbeat: &'static str,
     pub deadline: &'static str,
     pub shards: u32,
     pub thresholds: Vec<&'static str>,
+    /// Sections beside these, as TOML of the form `section = { … }`.
+    pub more: &'static str,
 }
 
 impl Scenario {
@@ -47,10 +50,12 @@ impl Scenario {
             rate: 400,
             arrivals: "poisson",
             mix: (1, 0, 0),
+            receipts: false,
             heartbeat: "none",
             deadline: "5s",
             shards: 2,
             thresholds: Vec::new(),
+            more: "",
         }
     }
 }
@@ -60,9 +65,11 @@ impl fmt::Display for Scenario {
         let groups: Vec<String> =
             self.groups.iter().map(|(count, members)| format!("{{ count = {count}, members = {members} }}")).collect();
         let Self { name, url, protocol, connect_timeout, users, devices_per_user, connect_rate, .. } = self;
-        let Self { ramp, warmup, hold, drain, rate, arrivals, mix, heartbeat, deadline, shards, .. } = self;
+        let Self {
+            ramp, warmup, hold, drain, rate, arrivals, mix, receipts, heartbeat, deadline, shards, more, ..
+        } = self;
         let (direct, group, system) = mix;
-        writeln!(f, "name = \"{name}\"\nthresholds = {:?}", self.thresholds)?;
+        writeln!(f, "name = \"{name}\"\nthresholds = {:?}\n{more}", self.thresholds)?;
         writeln!(f, "[target]\nurl = \"{url}\"\nprotocol = \"{protocol}\"")?;
         writeln!(f, "query = {{ token = \"{{user}}.{{device}}\" }}\nconnect_timeout = \"{connect_timeout}\"")?;
         writeln!(f, "[population]\nusers = {users}\ndevices_per_user = {devices_per_user}")?;
@@ -70,6 +77,7 @@ impl fmt::Display for Scenario {
         writeln!(f, "[phases]\nconnect_rate = {connect_rate}\nramp = \"{ramp}\"\nwarmup = \"{warmup}\"")?;
         writeln!(f, "hold = \"{hold}\"\ndrain = \"{drain}\"")?;
         writeln!(f, "[traffic]\nrate = {rate}\narrivals = \"{arrivals}\"")?;
+        writeln!(f, "receipts = {receipts}")?;
         writeln!(f, "mix = {{ direct = {direct}, group = {group}, system = {system} }}")?;
         writeln!(f, "payload = [{{ bytes = 64, weight = 9 }}, {{ bytes = 1024, weight = 1 }}]")?;
         writeln!(f, "[heartbeat]\nkind = \"{heartbeat}\"\ninterval = \"1s\"\ntimeout = \"5s\"")?;
