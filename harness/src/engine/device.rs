@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::alarm::Alarm;
 use super::session::{End, Session};
 use super::shard::{Shard, who};
-use crate::behavior::reconnect;
+use crate::behavior::reconnect::{self, Setback};
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{DeviceIx, Share, Topology};
 use crate::wire::{ConnectError, Identity, OpenTimes, Socket, open};
@@ -93,17 +93,23 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
         let begin = Instant::now();
         let end = connect_and_serve(&mut life, due, dropped_before).await;
         life.tried();
-        match end {
-            Some(End::Finished) => return,
-            Some(End::Dropped(_)) => {
+        let setback = match end {
+            Ok(End::Finished) => return,
+            Ok(End::Dropped(_)) => {
                 dropped_before = true;
                 if begin.elapsed() >= reconnect::STABLE {
                     (round, attempt) = (round + 1, 0);
                 }
+                Setback::Lost
             }
-            None => {}
+            Err(setback) => setback,
+        };
+        let Some(wait) = reconnect::wait(plan.reconnect, setback, attempt, chance(round)) else { return };
+        if setback != Setback::Lost {
+            shard.event("retry", || {
+                format!("{}: {setback}; it comes back in {:.3} s", who(&shard, device), wait.as_secs_f64())
+            });
         }
-        let Some(wait) = reconnect::wait(plan.reconnect, attempt, chance(round)) else { return };
         attempt += 1;
         due = Instant::now() + wait;
         tokio::time::sleep_until(due.into()).await;
@@ -113,8 +119,8 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
     }
 }
 
-/// One connection from its opening to its end; `None` when it could not be opened.
-async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option<End> {
+/// One connection from its opening to its end, or why it could not be opened.
+async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Result<End, Setback> {
     let (shard, device) = (life.shard.clone(), life.device);
     let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
@@ -134,7 +140,7 @@ async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option
             shard.book.borrow_mut().away(device);
             shard.recorder.borrow_mut().connect_failed(error.kind(), due.elapsed());
             shard.event("connect_failed", || format!("{}: {error}", who(&shard, device)));
-            return None;
+            return Err(Setback::of(&error));
         }
     };
     shard.recorder.borrow_mut().connected(&times, due.elapsed(), again);
@@ -149,7 +155,7 @@ async fn connect_and_serve(life: &mut Life, due: Instant, again: bool) -> Option
         session.close().await;
     }
     left(&shard, device, end);
-    Some(end)
+    Ok(end)
 }
 
 async fn connect(
@@ -174,7 +180,7 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
     drop(recorder);
     cubicle.blocked.set(false);
     shard.book.borrow_mut().away(device);
-    shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
+    shard.event("disconnect", || format!("{}: {}", who(shard, device), cause.explained()));
     if cubicle.prove.take() {
         shard.count_down(&shard.unproven);
     }

@@ -84,10 +84,10 @@ impl<'s> Hearing<'s> {
             Incoming::HeartbeatAnswer { seq } => self.answer(seq),
             Incoming::Joined { room } => self.joining.retain(|waiting| *waiting != room),
             Incoming::Refused { id: None, code } if !self.joining.is_empty() => {
-                self.refused_join = Some(code.chars().take(MAX_CODE_CHARS).collect());
+                self.refused_join = Some(kept(&code));
             }
             Incoming::Refused { code, id } => {
-                let code: String = code.chars().take(MAX_CODE_CHARS).collect();
+                let code = kept(&code);
                 self.shard.recorder.borrow_mut().refused(&code, id.is_some());
                 let what = if id.is_some() { "a message" } else { "a request" };
                 self.shard.event("refused", || format!("{}: {what}: {code}", who(self.shard, self.device)));
@@ -106,4 +106,9 @@ impl<'s> Hearing<'s> {
             self.shard.count_down(&self.shard.unproven);
         }
     }
+}
+
+/// What is kept of a server's code: short, and nothing that would move a terminal's cursor.
+fn kept(code: &str) -> String {
+    code.chars().take(MAX_CODE_CHARS).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
