@@ -99,6 +99,7 @@ pub(super) async fn upgrade(transport: &mut Transport, mut request: Request) -> 
     // A server may answer and go without having read what it was asked; its answer counts.
     let sent = send(transport, request.head.as_bytes()).await;
     let mut answer = Vec::with_capacity(512);
+    let mut interim_bytes = 0;
     loop {
         let before = answer.len();
         match transport.read_buf(&mut answer).await {
@@ -113,9 +114,15 @@ pub(super) async fn upgrade(transport: &mut Transport, mut request: Request) -> 
         loop {
             match check(&answer, &key, &request)? {
                 Progress::Agreed(head) => return Ok(answer.split_off(head)),
-                Progress::Interim(head) => drop(answer.drain(..head)),
+                Progress::Interim(head) => {
+                    answer.drain(..head);
+                    interim_bytes += head;
+                }
                 Progress::Partial if answer.len() > MAX_HEAD_BYTES => return Err(UpgradeError::TooLong),
                 Progress::Partial => break,
+            }
+            if interim_bytes > MAX_HEAD_BYTES {
+                return Err(UpgradeError::TooLong);
             }
         }
     }
