@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use uproar_tests::raw::{Answer, Line, RawServer, Script, frames};
-use uproar_tests::{Run, RunResult, Scenario, alone};
+use uproar_tests::{Run, RunResult, Scenario, TlsProxy, alone};
 
 /// As `target.max_frame_bytes`.
 const MAX_FRAME: usize = 65_536;
@@ -26,13 +26,9 @@ fn sent(event: &'static str, bytes: impl Into<Vec<u8>>) -> End {
     end(event, move |line| line.bytes(&bytes))
 }
 
-/// One user per end, who comes back after it. Each end follows a push in the same instant.
-fn run(ends: Vec<End>, heartbeat: &'static str, hold: &'static str) {
-    let _alone = alone();
-    let users = ends.len() as u32;
-    assert_eq!(users % 2, 0, "neighbours talk to each other");
-    let events: Vec<String> = ends.iter().enumerate().map(|(i, end)| format!("user_{i}: {}", end.event)).collect();
-    let server = Script::default()
+/// A server that ends each user's first connection in its own way, in the same instant as a push.
+fn ending(ends: Vec<End>) -> RawServer {
+    Script::default()
         .pushing(move |line, text, nth| {
             line.text(text);
             let user: usize = line.guest.user.trim_start_matches("user_").parse().expect("a number");
@@ -42,30 +38,50 @@ fn run(ends: Vec<End>, heartbeat: &'static str, hold: &'static str) {
                 line.end();
             }
         })
-        .start();
-    let scenario = Scenario {
+        .start()
+}
+
+/// One user per end, who comes back after it.
+fn scenario(url: String, users: usize) -> Scenario {
+    assert_eq!(users % 2, 0, "neighbours talk to each other");
+    let users = users as u32;
+    Scenario {
         users,
         rate: 20 * users,
         arrivals: "constant",
         ramp: "0s",
         warmup: "0s",
-        hold,
+        hold: "1s",
         drain: "2s",
         deadline: "2s",
-        heartbeat,
-        ..Scenario::against(server.url())
-    };
-    let result = Run::scenario(&scenario)
+        ..Scenario::against(url)
+    }
+}
+
+fn run(scenario: &Scenario) -> Run {
+    Run::scenario(scenario)
         .set("target.max_frame_bytes", &MAX_FRAME.to_string())
         .set("heartbeat.interval", "200ms")
         .set("heartbeat.timeout", "1s")
         .set("reconnect.policy", "fixed")
         .set("reconnect.delay", "100ms")
-        .run();
+}
+
+fn events(ends: &[End]) -> Vec<String> {
+    ends.iter().enumerate().map(|(i, end)| format!("user_{i}: {}", end.event)).collect()
+}
+
+/// Runs against a server that ends connections so, and checks everything.
+fn check(ends: Vec<End>) {
+    let _alone = alone();
+    let events = events(&ends);
+    let server = ending(ends);
+    let result = run(&scenario(server.url(), events.len())).run();
     check_ends(&result, &events);
     check_pushed(&result, &server);
 }
 
+/// `expected` is what the events say, in any order.
 fn check_ends(result: &RunResult, expected: &[String]) {
     let count = expected.len() as u64;
     result.check_eq(result.count("connections.dropped"), count, "each connection ended once");
@@ -99,31 +115,27 @@ fn every_breach_of_the_protocol_ends_the_connection_with_its_own_reason() {
     let begun = |then: Vec<u8>| [frame(TEXT_BEGIN, b"begun"), then].concat();
     let large = |first, length: u64| [&[first, 127][..], &length.to_be_bytes()].concat();
     let reserved = "protocol_error (a reserved bit is set, and no extension was agreed on)";
-    run(
-        vec![
-            sent("protocol_error (a masked frame)", masked),
-            sent(reserved, frame(TEXT | 0x40, b"compressed?")),
-            sent(reserved, frame(TEXT | 0x10, b"")),
-            sent("protocol_error (opcode 3, which means nothing)", frame(0x83, b"")),
-            sent("protocol_error (opcode 11, which means nothing)", frame(0x8B, b"")),
-            sent("protocol_error (a control frame above 125 bytes)", frame(PING, &[0; 126])),
-            sent("protocol_error (a control frame in fragments)", frame(PING & 0x7F, b"")),
-            sent("protocol_error (a continuation of nothing)", frame(CONTINUE, b"x")),
-            sent("protocol_error (a continuation of nothing)", frame(CONTINUE_END, b"x")),
-            sent("protocol_error (a message within the fragments of another)", begun(frame(TEXT, b"x"))),
-            sent("protocol_error (a length with its highest bit set)", large(BINARY, 1 << 63)),
-            sent("protocol_error (a text that is no UTF-8)", frame(TEXT, b"\xC3\x28")),
-            sent("protocol_error (a text that is no UTF-8)", begun(frame(CONTINUE_END, b"cut \xF0\x9F\x8E"))),
-            sent("frame_too_large", large(TEXT, u64::MAX >> 1)),
-            sent("frame_too_large", frame(TEXT, &vec![b'x'; MAX_FRAME + 1])),
-            end("frame_too_large", |line| {
-                line.bytes(&frame(TEXT_BEGIN, b"endless"));
-                line.endlessly(&frame(CONTINUE, &[b'x'; 4096]), 10_000);
-            }),
-        ],
-        "none",
-        "1s",
-    );
+    check(vec![
+        sent("protocol_error (a masked frame)", masked),
+        sent(reserved, frame(TEXT | 0x40, b"compressed?")),
+        sent(reserved, frame(TEXT | 0x10, b"")),
+        sent("protocol_error (opcode 3, which means nothing)", frame(0x83, b"")),
+        sent("protocol_error (opcode 11, which means nothing)", frame(0x8B, b"")),
+        sent("protocol_error (a control frame above 125 bytes)", frame(PING, &[0; 126])),
+        sent("protocol_error (a control frame in fragments)", frame(PING & 0x7F, b"")),
+        sent("protocol_error (a continuation of nothing)", frame(CONTINUE, b"x")),
+        sent("protocol_error (a continuation of nothing)", frame(CONTINUE_END, b"x")),
+        sent("protocol_error (a message within the fragments of another)", begun(frame(TEXT, b"x"))),
+        sent("protocol_error (a length with its highest bit set)", large(BINARY, 1 << 63)),
+        sent("protocol_error (a text that is no UTF-8)", frame(TEXT, b"\xC3\x28")),
+        sent("protocol_error (a text that is no UTF-8)", begun(frame(CONTINUE_END, b"cut \xF0\x9F\x8E"))),
+        sent("frame_too_large", large(TEXT, u64::MAX >> 1)),
+        sent("frame_too_large", frame(TEXT, &vec![b'x'; MAX_FRAME + 1])),
+        end("frame_too_large", |line| {
+            line.bytes(&frame(TEXT_BEGIN, b"endless"));
+            line.endlessly(&frame(CONTINUE, &[b'x'; 4096]), 10_000);
+        }),
+    ]);
 }
 
 #[test]
@@ -131,43 +143,59 @@ fn every_way_to_say_goodbye_is_told_apart_and_the_message_before_it_is_delivered
     use frames::{CLOSE, close, frame, text};
     let flood = close(1012, b"").repeat(10_000);
     let unlawful = r#"{"type":"chat","msgId":"x","content":"after the end"}"#;
-    run(
-        vec![
-            sent("closed_clean", close(1000, b"bye")),
-            sent("closed_clean", close(1001, b"")),
-            sent("closed_clean", frame(CLOSE, b"")),
-            sent("closed_1011", close(1011, b"")),
-            sent("closed_1012", close(1012, "redémarrage".as_bytes())),
-            sent("closed_1013", close(1013, &[b'r'; 123])),
-            sent("closed_3000", close(3000, b"")),
-            sent("closed_4001", close(4001, b"replaced")),
-            sent("closed_1012", [close(1012, b""), text(unlawful), close(4000, b"")].concat()),
-            sent("closed_1012", flood),
-            sent("protocol_error (a close frame with half a code)", frame(CLOSE, b"\x03")),
-            sent("protocol_error (close code 999, which must not be sent)", close(999, b"")),
-            sent("protocol_error (close code 1005, which must not be sent)", close(1005, b"")),
-            sent("protocol_error (close code 1006, which must not be sent)", close(1006, b"")),
-            sent("protocol_error (close code 5000, which must not be sent)", close(5000, b"")),
-            sent("protocol_error (a close reason that is no UTF-8)", close(1000, b"\xFF")),
-        ],
-        "none",
-        "1s",
-    );
+    check(vec![
+        sent("closed_clean", close(1000, b"bye")),
+        sent("closed_clean", close(1001, b"")),
+        sent("closed_clean", frame(CLOSE, b"")),
+        sent("closed_1011", close(1011, b"")),
+        sent("closed_1012", close(1012, "redémarrage".as_bytes())),
+        sent("closed_1013", close(1013, &[b'r'; 123])),
+        sent("closed_3000", close(3000, b"")),
+        sent("closed_4001", close(4001, b"replaced")),
+        sent("closed_1012", [close(1012, b""), text(unlawful), close(4000, b"")].concat()),
+        sent("closed_1012", flood),
+        sent("protocol_error (a close frame with half a code)", frame(CLOSE, b"\x03")),
+        sent("protocol_error (close code 999, which must not be sent)", close(999, b"")),
+        sent("protocol_error (close code 1005, which must not be sent)", close(1005, b"")),
+        sent("protocol_error (close code 1006, which must not be sent)", close(1006, b"")),
+        sent("protocol_error (close code 5000, which must not be sent)", close(5000, b"")),
+        sent("protocol_error (a close reason that is no UTF-8)", close(1000, b"\xFF")),
+    ]);
 }
 
 #[test]
 fn ends_without_goodbye_are_told_apart() {
-    run(
-        vec![
-            end("closed_without_close_frame", Line::fin),
-            end("reset", Line::rst),
-            end("half_open", Line::end),
-            // Half a frame, and then nothing more.
-            sent("half_open", &frames::text("{\"type\":\"cha")[..6]),
-        ],
-        "ping",
-        "2500ms",
-    );
+    let _alone = alone();
+    let ends = vec![
+        end("closed_without_close_frame", Line::fin),
+        end("reset", Line::rst),
+        end("half_open", Line::end),
+        // Half a frame, and then nothing more.
+        sent("half_open", &frames::text("{\"type\":\"cha")[..6]),
+    ];
+    let events = events(&ends);
+    let server = ending(ends);
+    let result = run(&Scenario { heartbeat: "ping", hold: "2500ms", ..scenario(server.url(), events.len()) }).run();
+    check_ends(&result, &events);
+    check_pushed(&result, &server);
+}
+
+#[test]
+fn encryption_changes_no_cause_and_loses_nothing() {
+    let _alone = alone();
+    let ends = vec![
+        sent("closed_1012", frames::close(1012, b"")),
+        end("closed_without_close_frame", Line::fin),
+        sent("protocol_error (a continuation of nothing)", frames::frame(frames::CONTINUE_END, b"x")),
+        sent("frame_too_large", frames::frame(frames::TEXT, &vec![b'x'; MAX_FRAME + 1])),
+    ];
+    let events = events(&ends);
+    let server = ending(ends);
+    let proxy = TlsProxy::before(&server.address());
+    let ca_file = proxy.ca_file().display().to_string();
+    let result = run(&scenario(proxy.url(), events.len())).set("target.ca_file", &ca_file).run();
+    check_ends(&result, &events);
+    check_pushed(&result, &server);
 }
 
 #[test]

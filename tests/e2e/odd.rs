@@ -95,6 +95,7 @@ fn foreign() -> Vec<(Vec<u8>, u64)> {
         (frames::text(&format!(r#"{{"type":"chat","msgId":"{megabyte}","content":"an id of a megabyte"}}"#)), 1),
         (frames::text(&format!(r#"{{"type":"chat","msgId":"m","content":"{megabyte}"}}"#)), 1),
         (frames::text(&format!("[{}]", vec!["{}"; 10_000].join(","))), 10_000),
+        (frames::text(&format!("[{}]", vec!["0"; 250_000].join(","))), 250_000),
         (frames::frame(frames::BINARY, b""), 1),
         (frames::frame(frames::BINARY, &[0xFF; 1000]), 1),
         (frames::frame(frames::PONG, b""), 0),
@@ -114,6 +115,8 @@ fn foreign_and_malformed_payloads_are_counted_and_disturb_nothing() {
         .start();
     let result = run(&server, 4);
     check_whole(&result, &server);
+    let rss = result.count("generator.rss_peak_bytes");
+    result.check(rss < 100 << 20, &format!("the generator took {rss} bytes of memory"));
     let said: u64 = foreign().iter().map(|(_, count)| count).sum();
     result.check_eq(result.count("deliveries.unexpected"), said, "each of them is counted");
     result.check_eq(result.count("deliveries.duplicated"), 0, "duplicated");

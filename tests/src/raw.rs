@@ -123,6 +123,11 @@ impl RawServer {
         format!("ws://{}/ws", self.address)
     }
 
+    /// Host and port.
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     /// Messages put on the wire.
     pub fn pushed(&self) -> u64 {
         self.hall.state().pushed

@@ -143,7 +143,10 @@ fn nonce() -> [u8; 16] {
 fn check(answer: &[u8], key: &str, request: &Request) -> Result<Progress, UpgradeError> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
-    let head = match response.parse(answer) {
+    // The status of an answer counts more than a header that is none.
+    let mut parser = httparse::ParserConfig::default();
+    parser.ignore_invalid_headers_in_responses(true);
+    let head = match parser.parse_response(&mut response, answer) {
         Ok(httparse::Status::Complete(head)) => head,
         Ok(httparse::Status::Partial) => return Ok(Progress::Partial),
         Err(httparse::Error::TooManyHeaders) => return Err(UpgradeError::TooLong),
@@ -247,6 +250,12 @@ mod tests {
     fn a_list_in_several_headers_is_one_list() {
         let apart = GOOD.replace("Connection: keep-alive, Upgrade", "Connection: keep-alive\r\nconnection: UPGRADE");
         assert_eq!(checked(&apart).unwrap(), Progress::Agreed(apart.len()));
+    }
+
+    #[test]
+    fn a_header_that_is_none_hides_no_status() {
+        let odd = checked("HTTP/1.1 503 Busy\r\nno header\r\nodd name : 1\r\nRetry-After: 7\r\n\r\n").unwrap_err();
+        assert!(matches!(odd, UpgradeError::Status { status: 503, retry_after: Some(_) }), "{odd}");
     }
 
     #[test]
