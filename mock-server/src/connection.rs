@@ -45,7 +45,7 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: Arc<Shared>, mut stop: 
     let mut flight = Flight::default();
     let end = run(&mut stream, &device, &shared, &mut early, &mut flight).await;
     // Usually the outbox has the same; not when the socket itself ended.
-    device.outbox.end(end);
+    shared.hub().end(&device, end);
     match (device.outbox.decided(), shared.idle) {
         (Some(End::Overflow), _) => shared.counters.overflowed.one(),
         (Some(End::Idle), Some((fault, _))) => shared.counters.committed(fault, 0),

@@ -237,6 +237,11 @@ impl Hub {
         }
     }
 
+    /// Ends a connection from its own side. Under the hub's lock, so that no delivery falls between push and inbox.
+    pub(crate) fn end(&mut self, device: &Device, end: End) {
+        device.outbox.end(end);
+    }
+
     /// Ends a share of the connections, at least one if there are any.
     pub(crate) fn kill(&mut self, id: FaultId, share: f64, how: KillHow, random: &mut Random) {
         let mut alive: Vec<_> = self.registry.online().filter(|device| !device.outbox.is_ended()).cloned().collect();

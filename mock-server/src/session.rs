@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn violated(&mut self, violation: Violation) {
-        self.device.outbox.end(End::Close(violation.code, violation.reason));
+        self.shared.hub().end(self.device, End::Close(violation.code, violation.reason));
     }
 
     pub(crate) fn on(&mut self, event: Event<'_>) {
@@ -51,7 +51,7 @@ impl<'a> Session<'a> {
             (Event::Ping(payload), _) => self.heartbeat(|out| put_pong(out, payload)),
             (Event::Pong, _) => {}
             (Event::Close(code), _) => {
-                self.device.outbox.end(End::Echo(code));
+                self.shared.hub().end(self.device, End::Echo(code));
             }
         }
     }

@@ -6,6 +6,7 @@ mod binaries;
 mod foreign;
 mod mock;
 mod process;
+pub mod raw;
 mod result;
 mod run;
 mod scenario;

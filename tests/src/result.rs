@@ -76,6 +76,19 @@ impl RunResult {
         self.json_lines("events.jsonl")
     }
 
+    /// What the events of one kind say, in order.
+    pub fn event_details(&self, kind: &str) -> Vec<String> {
+        let of_kind = self.events().into_iter().filter(|event| event["kind"] == kind);
+        of_kind.map(|event| event["detail"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Why connections failed or ended, and how often, by name.
+    pub fn causes(&self) -> Vec<(String, u64)> {
+        let summary = self.summary();
+        let causes = summary["connections"]["causes"].as_object().expect("an object of causes");
+        causes.iter().map(|(cause, count)| (cause.clone(), count.as_u64().unwrap_or(0))).collect()
+    }
+
     pub fn verdict(&self) -> String {
         self.summary()["verdict"].as_str().unwrap_or("none").to_owned()
     }

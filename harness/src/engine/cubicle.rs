@@ -10,7 +10,7 @@ use crate::behavior::frame_of;
 use crate::ledger::Book;
 use crate::scenario::{DeviceIx, StreamIx, UserIx};
 use crate::units::UnixNanos;
-use crate::wire::{DropCause, MsgId, Outgoing, Scratch, Socket};
+use crate::wire::{MsgId, Outgoing, Scratch, Socket};
 
 /// What waits in a connection.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +61,6 @@ pub(super) struct Cubicle {
     pub waker: RefCell<Option<Waker>>,
     /// From its opening to its end.
     pub line: RefCell<Option<Line>>,
-    /// Why writing failed, for the connection's task to find.
-    pub broken: Cell<Option<DropCause>>,
 }
 
 impl Cubicle {
@@ -94,7 +92,6 @@ impl Cubicle {
     pub fn hang_up(&self) {
         self.waker.replace(None);
         self.line.replace(None);
-        self.broken.set(None);
     }
 }
 
@@ -107,11 +104,7 @@ pub(super) fn send_now(shard: &Shard, device: DeviceIx) {
     if cubicle.blocked.get() {
         return;
     }
-    let mut cx = Context::from_waker(waker);
-    if let Err(cause) = send_waiting(shard, device, line, &mut cx, &mut shard.scratch.borrow_mut()) {
-        cubicle.broken.set(Some(cause));
-        waker.wake_by_ref();
-    }
+    send_waiting(shard, device, line, &mut Context::from_waker(waker), &mut shard.scratch.borrow_mut());
 }
 
 /// Sends what waits for the device, as far as the peer takes it, and whatever else was written into the scratch.
@@ -121,27 +114,17 @@ pub(super) fn send_waiting(
     line: &mut Line,
     cx: &mut Context<'_>,
     scratch: &mut Scratch,
-) -> Result<(), DropCause> {
+) {
     let cubicle = shard.cubicle(device);
     loop {
         while line.socket.is_ready() && !Socket::is_full(scratch) {
             let Some(pending) = cubicle.queue.borrow_mut().pop_front() else { break };
             say(shard, cubicle, &line.name, pending, scratch);
         }
-        let taken = line.flush(cx, scratch)?;
+        let taken = line.socket.poll_flush(cx, scratch).is_ready();
         cubicle.blocked.set(!taken);
         if !taken || cubicle.queue.borrow().is_empty() {
-            return Ok(());
-        }
-    }
-}
-
-impl Line {
-    /// Whether the peer took everything.
-    pub fn flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
-        match self.socket.poll_flush(cx, scratch) {
-            std::task::Poll::Pending => Ok(false),
-            std::task::Poll::Ready(result) => result.map(|()| true),
+            return;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::alarm::Alarm;
 use super::session::{End, Session};
 use super::shard::{Shard, who};
 use super::stay::Stay;
-use crate::behavior::reconnect;
+use crate::behavior::reconnect::{self, Setback};
 use crate::record::Before;
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{DeviceIx, Share, Topology};
@@ -96,24 +96,30 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
         let begin = Instant::now();
         let end = connect_and_serve(&mut life, due, before, &mut stay).await;
         life.tried();
-        match end {
-            Some(End::Finished) => return,
-            Some(End::Left) => {
+        let setback = match end {
+            Ok(End::Finished) => return,
+            Ok(End::Left) => {
                 before = Before::Away;
                 if let Some(stay) = &mut stay {
                     due = stay.away().await;
                 }
                 continue;
             }
-            Some(End::Dropped(_)) => {
+            Ok(End::Dropped(_)) => {
                 before = Before::Dropped;
                 if begin.elapsed() >= reconnect::STABLE {
                     (round, attempt) = (round + 1, 0);
                 }
+                Setback::Lost
             }
-            None => {}
+            Err(setback) => setback,
+        };
+        let Some(wait) = reconnect::wait(plan.reconnect, setback, attempt, chance(round)) else { return };
+        if setback != Setback::Lost {
+            shard.event("retry", || {
+                format!("{}: {setback}; it comes back in {:.3} s", who(&shard, device), wait.as_secs_f64())
+            });
         }
-        let Some(wait) = reconnect::wait(plan.reconnect, attempt, chance(round)) else { return };
         attempt += 1;
         due = Instant::now() + wait;
         tokio::time::sleep_until(due.into()).await;
@@ -123,8 +129,13 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
     }
 }
 
-/// One connection from its opening to its end; `None` when it could not be opened.
-async fn connect_and_serve(life: &mut Life, due: Instant, before: Before, stay: &mut Option<Box<Stay>>) -> Option<End> {
+/// One connection from its opening to its end, or why it could not be opened.
+async fn connect_and_serve(
+    life: &mut Life,
+    due: Instant,
+    before: Before,
+    stay: &mut Option<Box<Stay>>,
+) -> Result<End, Setback> {
     let (shard, device) = (life.shard.clone(), life.device);
     let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
@@ -144,7 +155,7 @@ async fn connect_and_serve(life: &mut Life, due: Instant, before: Before, stay: 
             shard.book.borrow_mut().attendance(device).away();
             shard.recorder.borrow_mut().connect_failed(error.kind(), due.elapsed());
             shard.event("connect_failed", || format!("{}: {error}", who(&shard, device)));
-            return None;
+            return Err(Setback::of(&error));
         }
     };
     shard.recorder.borrow_mut().connected(&times, due.elapsed(), before);
@@ -171,7 +182,7 @@ async fn connect_and_serve(life: &mut Life, due: Instant, before: Before, stay: 
         End::Dropped(_) => drop(session),
     }
     left(&shard, device, end);
-    Some(end)
+    Ok(end)
 }
 
 async fn connect(
@@ -203,7 +214,7 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
     drop((book, recorder));
     cubicle.blocked.set(false);
     if let End::Dropped(cause) = end {
-        shard.event("disconnect", || format!("{}: {cause}", who(shard, device)));
+        shard.event("disconnect", || format!("{}: {}", who(shard, device), cause.explained()));
     }
     if cubicle.prove.take() {
         shard.count_down(&shard.unproven);

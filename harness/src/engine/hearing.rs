@@ -167,7 +167,7 @@ impl<'s> Hearing<'s> {
     }
 
     fn refused(&mut self, id: Option<MsgId>, code: &str) {
-        let code: String = code.chars().take(MAX_CODE_CHARS).collect();
+        let code = kept(code);
         if id.is_none() && !self.joining.is_empty() {
             self.refused_join = Some(code);
             return;
@@ -195,4 +195,9 @@ impl<'s> Hearing<'s> {
 /// On which way comes what is heard now.
 fn way(pulling: &mut Option<Box<Pulling>>) -> Way<'_> {
     pulling.as_mut().map_or(Way::Pushed(None), |pulling| pulling.way())
+}
+
+/// What is kept of a server's code: short, and nothing that would move a terminal's cursor.
+fn kept(code: &str) -> String {
+    code.chars().take(MAX_CODE_CHARS).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -71,7 +71,7 @@ impl<'s> Session<'s> {
             {
                 Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Join { room: &room }, scratch);
             }
-            if line.flush(cx, scratch).map_err(ended)? && to_ask.peek().is_some() {
+            if line.socket.poll_flush(cx, scratch).is_ready() && to_ask.peek().is_some() {
                 cx.waker().wake_by_ref();
             }
             if let Some(code) = self.hearing.refused_join.take() {
@@ -118,7 +118,8 @@ impl<'s> Session<'s> {
             let mut line = shard.cubicle(device).line.borrow_mut();
             let Some(line) = &mut *line else { return Poll::Ready(()) };
             let scratch = &mut shard.scratch.borrow_mut();
-            let over = self.read(line, cx, scratch).is_err() || line.flush(cx, scratch).is_err();
+            let over = self.read(line, cx, scratch).is_err();
+            let _ = line.socket.poll_flush(cx, scratch);
             if over { Poll::Ready(()) } else { Poll::Pending }
         });
         // A peer that does not close has no more to say.
@@ -135,9 +136,6 @@ impl<'s> Session<'s> {
     fn step(&mut self, cx: &mut Context<'_>) -> Result<(), DropCause> {
         send_due(self.shard);
         let cubicle = self.shard.cubicle(self.device);
-        if let Some(cause) = cubicle.broken.take() {
-            return Err(cause);
-        }
         let mut line = cubicle.line.borrow_mut();
         // It is there as long as the session is.
         let Some(line) = &mut *line else { return Err(DropCause::NoClose) };
@@ -162,7 +160,8 @@ impl<'s> Session<'s> {
         if read_all {
             self.beat(cx, &mut scratch)?;
         }
-        send_waiting(self.shard, self.device, line, cx, &mut scratch)
+        send_waiting(self.shard, self.device, line, cx, &mut scratch);
+        Ok(())
     }
 
     fn remember_waker(&self, cx: &Context<'_>) {

@@ -46,7 +46,7 @@ pub struct ShardSums {
 pub struct Event {
     /// Since the start of the run.
     pub at: Duration,
-    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `refused`, `phase`, `interrupt` or `warning`.
+    /// What kind: `connect_failed`, `retry`, `disconnect`, `reconnect`, `refused`, `phase`, `interrupt` or `warning`.
     pub kind: &'static str,
     pub detail: String,
 }

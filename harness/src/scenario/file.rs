@@ -230,11 +230,12 @@ pub enum HeartbeatName {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReconnectFile {
-    /// `none`: it stays away. `fixed`: after `delay`. `exponential`: doubling from `delay` to `max`, full jitter.
+    /// `none`: it stays away. `fixed`: after `delay`. `exponential`: at a random time up to `delay`, 2 `delay`, 4 `delay` …
+    /// `max` (full jitter). `exponential_no_jitter`: at the end of each of these times.
     pub policy: ReconnectName,
     /// Wait before the first try; with `exponential` the upper end of it.
     pub delay: Span,
-    /// Longest wait of `exponential`.
+    /// Longest of the doubling waits, and the most that a server's `Retry-After` is heeded.
     pub max: Span,
 }
 
@@ -245,11 +246,12 @@ impl Default for ReconnectFile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum ReconnectName {
     None,
     Fixed,
     Exponential,
+    ExponentialNoJitter,
 }
 
 /// What a device does about the messages that were sent while it was away.

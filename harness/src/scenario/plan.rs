@@ -128,8 +128,8 @@ pub enum HeartbeatKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reconnect {
     None,
-    Fixed { delay: Duration },
-    Exponential { delay: Duration, max: Duration },
+    Fixed { delay: Duration, max: Duration },
+    Exponential { delay: Duration, max: Duration, jitter: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

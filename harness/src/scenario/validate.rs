@@ -278,14 +278,17 @@ impl Check<'_> {
         if file.policy != ReconnectName::None && file.delay.0.is_zero() {
             self.report("reconnect.delay", "must be longer than 0s, or a dead server would be hammered");
         }
-        if file.policy == ReconnectName::Exponential && file.max < file.delay {
+        let (delay, max) = (file.delay.0, file.max.0);
+        let policy = match file.policy {
+            ReconnectName::None => Reconnect::None,
+            ReconnectName::Fixed => Reconnect::Fixed { delay, max },
+            ReconnectName::Exponential => Reconnect::Exponential { delay, max, jitter: true },
+            ReconnectName::ExponentialNoJitter => Reconnect::Exponential { delay, max, jitter: false },
+        };
+        if matches!(policy, Reconnect::Exponential { .. }) && max < delay {
             self.report("reconnect.max", format!("is {}, less than reconnect.delay {}", file.max, file.delay));
         }
-        match file.policy {
-            ReconnectName::None => Reconnect::None,
-            ReconnectName::Fixed => Reconnect::Fixed { delay: file.delay.0 },
-            ReconnectName::Exponential => Reconnect::Exponential { delay: file.delay.0, max: file.max.0 },
-        }
+        policy
     }
 
     fn offline(&mut self, file: &OfflineFile) -> Option<Offline> {

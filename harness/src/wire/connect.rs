@@ -49,7 +49,7 @@ pub async fn open(
     };
 
     let upgrade_begin = Instant::now();
-    let answer = upgrade(&mut transport, endpoint.request(identity), endpoint.codec.subprotocol);
+    let answer = upgrade(&mut transport, endpoint.request(identity));
     let early = timeout_at(until, answer)
         .await
         .map_err(|_| late("upgrading to WebSocket"))?

@@ -13,6 +13,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::codec::Codec;
+use super::upgrade::Request;
 
 /// The target as the plan gives it.
 #[derive(Debug, Clone)]
@@ -104,8 +105,8 @@ impl Endpoint {
         (count > 0).then(|| self.source_ips[nth as usize % count])
     }
 
-    /// The upgrade request of one device, up to its key.
-    pub(super) fn request(&self, identity: Identity<'_>) -> String {
+    /// What one device asks for. Headers of the scenario replace our own.
+    pub(super) fn request(&self, identity: Identity<'_>) -> Request {
         let mut request = format!("GET {}", self.path);
         for (i, (key, value)) in self.query.iter().enumerate() {
             request.push(if i == 0 && !self.path.contains('?') { '?' } else { '&' });
@@ -128,10 +129,15 @@ impl Endpoint {
                 let _ = write!(request, "{name}: {value}\r\n");
             }
         }
+        let mut offered = self.codec.subprotocol.unwrap_or_default().to_owned();
         for (name, value) in &self.headers {
-            let _ = write!(request, "{name}: {}\r\n", fill(value, identity));
+            let value = fill(value, identity);
+            let _ = write!(request, "{name}: {value}\r\n");
+            if name.eq_ignore_ascii_case("Sec-WebSocket-Protocol") {
+                offered = value;
+            }
         }
-        request
+        Request { head: request, offered, must_choose: self.codec.subprotocol.is_some() }
     }
 }
 

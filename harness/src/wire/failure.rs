@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::upgrade::UpgradeError;
+use super::upgrade::{Flaw, UpgradeError};
 
 /// Kinds of failure to connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,12 +13,18 @@ pub enum FailureKind {
     Refused,
     Timeout,
     Reset,
+    /// The server ended the connection instead of answering.
+    Closed,
     Unreachable,
     /// The server answered the upgrade with this HTTP status.
     Status(u16),
     Tls,
-    /// The answer is no WebSocket handshake.
-    Handshake,
+    /// The answer is no HTTP.
+    NotHttp,
+    /// The answer's head is too long, or has no end.
+    HeadTooLong,
+    /// The server agreed, but not in the way that the standard wants.
+    Handshake(Flaw),
     /// The server did not let the user into its groups.
     Join,
     /// No local port or address left.
@@ -33,7 +39,11 @@ impl FailureKind {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused,
             io::ErrorKind::TimedOut => Self::Timeout,
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => Self::Reset,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+                Self::Reset
+            }
+            // TLS without its own goodbye.
+            io::ErrorKind::UnexpectedEof => Self::Closed,
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Self::Unreachable,
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => Self::LocalPorts,
             _ => match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
@@ -50,10 +60,13 @@ impl fmt::Display for FailureKind {
             Self::Refused => "refused",
             Self::Timeout => "timeout",
             Self::Reset => "reset",
+            Self::Closed => "closed",
             Self::Unreachable => "unreachable",
             Self::Status(status) => return write!(f, "http_{status}"),
             Self::Tls => "tls",
-            Self::Handshake => "handshake",
+            Self::NotHttp => "not_http",
+            Self::HeadTooLong => "head_too_long",
+            Self::Handshake(flaw) => return write!(f, "handshake_{}", flaw.name()),
             Self::Join => "join",
             Self::LocalPorts => "local_ports",
             Self::LocalFiles => "local_files",
@@ -87,11 +100,21 @@ impl ConnectError {
             Self::Upgrade { source, .. } => match source {
                 UpgradeError::Status { status, .. } => FailureKind::Status(*status),
                 UpgradeError::Io(error) => FailureKind::of_io(error),
-                UpgradeError::Incomplete => FailureKind::Reset,
-                _ => FailureKind::Handshake,
+                UpgradeError::Incomplete => FailureKind::Closed,
+                UpgradeError::NoHttp(_) | UpgradeError::SpeaksTls => FailureKind::NotHttp,
+                UpgradeError::TooLong => FailureKind::HeadTooLong,
+                UpgradeError::Flawed(flaw) => FailureKind::Handshake(*flaw),
             },
             Self::Join { .. } => FailureKind::Join,
             Self::Timeout { .. } => FailureKind::Timeout,
+        }
+    }
+
+    /// How long the server wants to be left alone, if it says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Upgrade { source: UpgradeError::Status { retry_after, .. }, .. } => *retry_after,
+            _ => None,
         }
     }
 }
@@ -113,7 +136,7 @@ pub enum DropCause {
     /// A heartbeat went unanswered and nothing else was heard.
     HalfOpen,
     /// The peer broke the WebSocket protocol.
-    Protocol,
+    Protocol(Violation),
     /// A frame above `target.max_frame_bytes`.
     TooLarge,
     Other,
@@ -141,6 +164,24 @@ impl DropCause {
             _ => Self::Other,
         }
     }
+
+    /// For people: the cause as it is counted, and what is known beyond that.
+    pub fn explained(&self) -> String {
+        match self {
+            Self::Protocol(violation) => format!("{self} ({violation})"),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The code with which the peer is told; `None` when it is not told.
+    pub(super) fn close_code(self) -> Option<u16> {
+        match self {
+            Self::Protocol(Violation::NoUtf8 | Violation::ReasonNoUtf8) => Some(1007),
+            Self::Protocol(_) => Some(1002),
+            Self::TooLarge => Some(1009),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for DropCause {
@@ -153,9 +194,38 @@ impl fmt::Display for DropCause {
             Self::Timeout => "timeout",
             Self::HeartbeatTimeout => "heartbeat_timeout",
             Self::HalfOpen => "half_open",
-            Self::Protocol => "protocol_error",
+            Self::Protocol(_) => "protocol_error",
             Self::TooLarge => "frame_too_large",
             Self::Other => "other",
         })
     }
+}
+
+/// What a server does that RFC 6455 forbids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum Violation {
+    #[error("a masked frame")]
+    Masked,
+    #[error("a reserved bit is set, and no extension was agreed on")]
+    ReservedBit,
+    #[error("opcode {0}, which means nothing")]
+    Opcode(u8),
+    #[error("a control frame above 125 bytes")]
+    LongControl,
+    #[error("a control frame in fragments")]
+    FragmentedControl,
+    #[error("a continuation of nothing")]
+    NothingToContinue,
+    #[error("a message within the fragments of another")]
+    MessageWithinMessage,
+    #[error("a length with its highest bit set")]
+    Length,
+    #[error("a text that is no UTF-8")]
+    NoUtf8,
+    #[error("a close frame with half a code")]
+    HalfCloseCode,
+    #[error("close code {0}, which must not be sent")]
+    CloseCode(u16),
+    #[error("a close reason that is no UTF-8")]
+    ReasonNoUtf8,
 }

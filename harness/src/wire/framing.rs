@@ -3,7 +3,7 @@
 //! that is idle holds no buffer. Everything a server sends is bounded by the size given.
 
 use super::codec::Payload;
-use super::failure::DropCause;
+use super::failure::{DropCause, Violation};
 
 const TEXT: u8 = 0x1;
 const BINARY: u8 = 0x2;
@@ -17,6 +17,8 @@ const MASKED: u8 = 0x80;
 const MAX_CONTROL_BYTES: usize = 125;
 /// Two bytes, eight of length, four of mask.
 const MAX_HEADER_BYTES: usize = 14;
+/// A buffer above this is given back once most of it is empty.
+const KEPT_BYTES: usize = 64 * 1024;
 
 /// What a server said, as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +70,9 @@ impl Assembler {
         let used = self.consume(&bytes, hear)?;
         bytes.drain(..used);
         if !bytes.is_empty() {
+            if bytes.capacity() > KEPT_BYTES.max(4 * bytes.len()) {
+                bytes.shrink_to_fit();
+            }
             self.partial = bytes;
         }
         Ok(())
@@ -77,22 +82,31 @@ impl Assembler {
     fn consume(&mut self, bytes: &[u8], hear: &mut dyn FnMut(Frame<'_>)) -> Result<usize, DropCause> {
         let mut used = 0;
         while !self.closed {
-            let Some(raw) = self.next(&bytes[used..])? else { return Ok(used) };
+            let raw = match self.next(&bytes[used..]) {
+                Ok(Some(raw)) => raw,
+                Ok(None) => return Ok(used),
+                Err(cause) => return self.give_up(cause),
+            };
             used += raw.bytes;
-            self.hear(&raw, hear)?;
+            if let Err(cause) = self.hear(&raw, hear) {
+                return self.give_up(cause);
+            }
         }
         Ok(bytes.len())
     }
 
-    /// The frame at the start of `bytes`; `None` while it is not whole.
+    /// Hears nothing more.
+    fn give_up(&mut self, cause: DropCause) -> Result<usize, DropCause> {
+        self.closed = true;
+        self.fragments = None;
+        Err(cause)
+    }
+
+    /// The frame at the start of `bytes`; `None` while it is not whole. What is wrong with it is said as soon as it
+    /// shows, and not only once the rest has come, which may be never.
     fn next<'b>(&self, bytes: &'b [u8]) -> Result<Option<Raw<'b>>, DropCause> {
         let [first, second, rest @ ..] = bytes else { return Ok(None) };
-        // A server must not mask, and no extension was agreed on.
-        if second & MASKED != 0 || first & RESERVED != 0 {
-            return Err(DropCause::Protocol);
-        }
-        let opcode = first & 0x0F;
-        let fin = first & FIN != 0;
+        self.allows(*first, *second).map_err(DropCause::Protocol)?;
         let (length, header) = match second & 0x7F {
             126 => match rest.first_chunk::<2>() {
                 Some(length) => (u64::from(u16::from_be_bytes(*length)), 4),
@@ -104,53 +118,63 @@ impl Assembler {
             },
             short => (u64::from(short), 2),
         };
-        if opcode >= CLOSE && (length > MAX_CONTROL_BYTES as u64 || !fin) {
-            return Err(DropCause::Protocol);
+        if length >> 63 != 0 {
+            return Err(DropCause::Protocol(Violation::Length));
         }
-        // Compared before it is waited for, so that a length alone takes no memory.
-        let length =
-            usize::try_from(length).ok().filter(|length| *length <= self.max_bytes).ok_or(DropCause::TooLarge)?;
+        let opcode = first & 0x0F;
+        // A control frame may come between fragments and is no part of their message.
+        let before = if opcode >= CLOSE { 0 } else { self.fragments.as_ref().map_or(0, |(_, whole)| whole.len()) };
+        let length = usize::try_from(length).ok().filter(|length| *length <= self.max_bytes.saturating_sub(before));
+        let length = length.ok_or(DropCause::TooLarge)?;
         let payload = bytes[header..].get(..length);
-        Ok(payload.map(|payload| Raw { fin, opcode, payload, bytes: header + length }))
+        Ok(payload.map(|payload| Raw { fin: first & FIN != 0, opcode, payload, bytes: header + length }))
     }
 
-    fn hear(&mut self, raw: &Raw<'_>, hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), DropCause> {
-        match (raw.opcode, self.fragments.take()) {
-            (TEXT | BINARY, None) if raw.fin => message(raw.opcode, raw.payload, hear),
-            (TEXT | BINARY, None) => {
-                self.fragments = Some((raw.opcode, raw.payload.to_vec()));
-                Ok(())
-            }
-            (0, Some((opcode, mut whole))) => {
-                if whole.len() + raw.payload.len() > self.max_bytes {
-                    return Err(DropCause::TooLarge);
-                }
-                whole.extend_from_slice(raw.payload);
-                if raw.fin {
-                    return message(opcode, &whole, hear);
-                }
-                self.fragments = Some((opcode, whole));
-                Ok(())
-            }
-            // Control frames may come between the fragments of a message.
-            (CLOSE..=PONG, fragments) => {
-                self.fragments = fragments;
-                self.control(raw, hear)
-            }
-            _ => Err(DropCause::Protocol),
+    /// Whether a frame may begin with these two bytes.
+    fn allows(&self, first: u8, second: u8) -> Result<(), Violation> {
+        if second & MASKED != 0 {
+            return Err(Violation::Masked);
+        }
+        if first & RESERVED != 0 {
+            return Err(Violation::ReservedBit);
+        }
+        match first & 0x0F {
+            0 if self.fragments.is_none() => Err(Violation::NothingToContinue),
+            TEXT | BINARY if self.fragments.is_some() => Err(Violation::MessageWithinMessage),
+            0 | TEXT | BINARY => Ok(()),
+            CLOSE..=PONG if first & FIN == 0 => Err(Violation::FragmentedControl),
+            CLOSE..=PONG if second as usize > MAX_CONTROL_BYTES => Err(Violation::LongControl),
+            CLOSE..=PONG => Ok(()),
+            opcode => Err(Violation::Opcode(opcode)),
         }
     }
 
-    fn control(&mut self, raw: &Raw<'_>, hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), DropCause> {
+    /// Of a frame that is allowed here.
+    fn hear(&mut self, raw: &Raw<'_>, hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), DropCause> {
+        if raw.opcode >= CLOSE {
+            return self.control(raw, hear).map_err(DropCause::Protocol);
+        }
+        let whole = match self.fragments.take() {
+            None if raw.fin => return message(raw.opcode, raw.payload, hear),
+            None => (raw.opcode, raw.payload.to_vec()),
+            Some((opcode, mut whole)) => {
+                whole.extend_from_slice(raw.payload);
+                (opcode, whole)
+            }
+        };
+        if raw.fin {
+            return message(whole.0, &whole.1, hear);
+        }
+        self.fragments = Some(whole);
+        Ok(())
+    }
+
+    fn control(&mut self, raw: &Raw<'_>, hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), Violation> {
         match raw.opcode {
             PING => hear(Frame::Ping(raw.payload)),
             PONG => hear(Frame::Pong(raw.payload)),
             _ => {
-                let code = match raw.payload {
-                    [] => None,
-                    [high, low, ..] => Some(u16::from_be_bytes([*high, *low])),
-                    [_] => return Err(DropCause::Protocol),
-                };
+                let code = close_code(raw.payload)?;
                 self.closed = true;
                 hear(Frame::Close(code));
             }
@@ -159,9 +183,24 @@ impl Assembler {
     }
 }
 
+/// The code in a close frame, if it has one.
+fn close_code(payload: &[u8]) -> Result<Option<u16>, Violation> {
+    let [high, low, reason @ ..] = payload else {
+        return if payload.is_empty() { Ok(None) } else { Err(Violation::HalfCloseCode) };
+    };
+    let code = u16::from_be_bytes([*high, *low]);
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(Violation::CloseCode(code));
+    }
+    match std::str::from_utf8(reason) {
+        Ok(_) => Ok(Some(code)),
+        Err(_) => Err(Violation::ReasonNoUtf8),
+    }
+}
+
 fn message(opcode: u8, payload: &[u8], hear: &mut dyn FnMut(Frame<'_>)) -> Result<(), DropCause> {
     hear(Frame::Data(match opcode {
-        TEXT => Payload::Text(std::str::from_utf8(payload).map_err(|_| DropCause::Protocol)?),
+        TEXT => Payload::Text(std::str::from_utf8(payload).map_err(|_| DropCause::Protocol(Violation::NoUtf8))?),
         _ => Payload::Binary(payload),
     }));
     Ok(())
@@ -236,127 +275,4 @@ fn apply_mask(payload: &mut [u8], mask: [u8; 4]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const MAX: usize = 1000;
-
-    /// A frame as a server sends it.
-    fn frame(fin: bool, opcode: u8, payload: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![if fin { FIN | opcode } else { opcode }];
-        match payload.len() {
-            n @ 0..126 => bytes.push(n as u8),
-            n => {
-                bytes.push(126);
-                bytes.extend_from_slice(&(n as u16).to_be_bytes());
-            }
-        }
-        bytes.extend_from_slice(payload);
-        bytes
-    }
-
-    /// Feeds `bytes` in pieces of the given sizes, the last one as often as needed.
-    fn heard(bytes: &[u8], pieces: &[usize]) -> (Vec<String>, Result<(), DropCause>) {
-        let mut assembler = Assembler::new(MAX);
-        let mut all = Vec::new();
-        let mut rest = bytes;
-        let mut sizes = pieces.iter().copied().chain(std::iter::repeat(*pieces.last().unwrap_or(&usize::MAX)));
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(sizes.next().unwrap_or(1).clamp(1, rest.len()));
-            rest = after;
-            if let Err(cause) = assembler.feed(piece, &mut |frame| all.push(format!("{frame:?}"))) {
-                return (all, Err(cause));
-            }
-        }
-        (all, Ok(()))
-    }
-
-    fn shown(frames: &[Frame<'_>]) -> Vec<String> {
-        frames.iter().map(|frame| format!("{frame:?}")).collect()
-    }
-
-    #[test]
-    fn a_ping_between_fragments_and_a_character_cut_at_their_edge_lose_nothing() {
-        let whole = "é🎉";
-        let text = whole.as_bytes();
-        let mut bytes = frame(false, TEXT, &text[..1]);
-        bytes.extend(frame(true, PING, b"p"));
-        bytes.extend(frame(false, 0, &text[1..4]));
-        bytes.extend(frame(true, PONG, b""));
-        bytes.extend(frame(true, 0, &text[4..]));
-        bytes.extend(frame(true, CLOSE, &1012_u16.to_be_bytes()));
-        bytes.extend(frame(true, TEXT, b"after the end"));
-        let expected =
-            shown(&[Frame::Ping(b"p"), Frame::Pong(b""), Frame::Data(Payload::Text(whole)), Frame::Close(Some(1012))]);
-        assert_eq!(heard(&bytes, &[usize::MAX]), (expected.clone(), Ok(())));
-        assert_eq!(heard(&bytes, &[1]), (expected, Ok(())));
-    }
-
-    #[test]
-    fn what_the_standard_forbids_ends_the_connection() {
-        let mut masked = frame(true, TEXT, b"abcd");
-        masked[1] |= MASKED;
-        for (name, bytes, cause) in [
-            ("masked", masked, DropCause::Protocol),
-            ("reserved bit", vec![FIN | 0x40 | TEXT, 0], DropCause::Protocol),
-            ("unknown opcode", frame(true, 3, b""), DropCause::Protocol),
-            ("continuation of nothing", frame(true, 0, b"x"), DropCause::Protocol),
-            (
-                "message within a message",
-                [frame(false, TEXT, b"x"), frame(true, TEXT, b"y")].concat(),
-                DropCause::Protocol,
-            ),
-            ("fragmented control", frame(false, PING, b""), DropCause::Protocol),
-            ("long control", frame(true, PING, &[0; 126]), DropCause::Protocol),
-            ("half a close code", frame(true, CLOSE, &[3]), DropCause::Protocol),
-            ("no UTF-8", frame(true, TEXT, &[0xFF]), DropCause::Protocol),
-            ("too large", frame(true, BINARY, &[0; MAX + 1]), DropCause::TooLarge),
-            ("a length without end", [&[FIN | BINARY, 127][..], &[0xFF; 8]].concat(), DropCause::TooLarge),
-            (
-                "too large in pieces",
-                [frame(false, BINARY, &[0; MAX]), frame(true, 0, b"x")].concat(),
-                DropCause::TooLarge,
-            ),
-        ] {
-            assert_eq!(heard(&bytes, &[usize::MAX]), (vec![], Err(cause)), "{name}");
-            assert_eq!(heard(&bytes, &[1]).1, Err(cause), "{name}, byte by byte");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_cut_of_the_stream_is_heard_alike(
-            messages in proptest::collection::vec((prop_oneof![Just(BINARY), Just(PING)], 0_usize..125), 1..20),
-            pieces in proptest::collection::vec(1_usize..300, 1..50)
-        ) {
-            let bytes: Vec<u8> =
-                messages.iter().enumerate().flat_map(|(i, (op, n))| frame(true, *op, &vec![i as u8; *n])).collect();
-            prop_assert_eq!(heard(&bytes, &pieces), heard(&bytes, &[usize::MAX]));
-        }
-
-        #[test]
-        fn any_bytes_are_heard_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let (whole, end) = heard(&bytes, &[usize::MAX]);
-            prop_assert_eq!(heard(&bytes, &[7]), (whole, end));
-        }
-
-        #[test]
-        fn a_frame_that_is_sent_unmasks_to_its_payload(
-            mask: [u8; 4], before in 0_usize..5, length in prop_oneof![0_usize..300, 65_530_usize..65_545]
-        ) {
-            let payload: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
-            let mut out = vec![9; before];
-            push_frame(&mut out, Kind::Binary, mask, |out| out.extend_from_slice(&payload));
-            let frame = &mut out[before..];
-            prop_assert_eq!(frame[0], FIN | BINARY);
-            let header = match frame[1] & 0x7F { 126 => 4, 127 => 10, _ => 2 };
-            prop_assert_eq!(&frame[header..header + 4], &mask);
-            for (i, byte) in frame[header + 4..].iter_mut().enumerate() {
-                *byte ^= mask[i % 4];
-            }
-            prop_assert_eq!(&frame[header + 4..], &payload[..]);
-        }
-    }
-}
+mod tests;

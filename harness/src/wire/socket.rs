@@ -65,14 +65,16 @@ pub struct Socket {
     /// Written by us and not yet taken by the peer.
     unsent: Vec<u8>,
     unflushed: bool,
-    /// Told by the peer's close frame.
-    closed: Option<DropCause>,
+    /// Why nothing more is heard: the peer's close frame, or what it did against the protocol.
+    ended: Option<DropCause>,
+    /// Why nothing more can be said. What the peer said before it went is still to be heard.
+    broken: Option<DropCause>,
 }
 
 impl Socket {
     pub(super) fn new(transport: Transport, max_frame_bytes: usize, early: Vec<u8>) -> Self {
         let assembler = Assembler::new(max_frame_bytes);
-        Self { transport, assembler, early, unsent: Vec::new(), unflushed: false, closed: None }
+        Self { transport, assembler, early, unsent: Vec::new(), unflushed: false, ended: None, broken: None }
     }
 
     /// Reads once, and calls back for everything that is whole. Ready after each read, with the bytes that it took from
@@ -83,7 +85,7 @@ impl Socket {
         scratch: &mut Scratch,
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Poll<Result<usize, DropCause>> {
-        if let Some(cause) = self.closed {
+        if let Some(cause) = self.ended {
             return Poll::Ready(Err(cause));
         }
         if !self.early.is_empty() {
@@ -95,9 +97,13 @@ impl Socket {
         let polled = Pin::new(&mut self.transport).poll_read(cx, &mut buffer);
         let filled = buffer.filled().len();
         let result = match polled {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(DropCause::of_io(&error))),
-            Poll::Ready(Ok(())) if filled == 0 => Poll::Ready(Err(DropCause::NoClose)),
+            Poll::Pending => match self.broken {
+                // What lies there, the runtime has not heard of yet.
+                Some(cause) if self.unread_bytes() == 0 => Poll::Ready(Err(cause)),
+                _ => Poll::Pending,
+            },
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.broken.unwrap_or(DropCause::of_io(&error)))),
+            Poll::Ready(Ok(())) if filled == 0 => Poll::Ready(Err(self.broken.unwrap_or(DropCause::NoClose))),
             Poll::Ready(Ok(())) => Poll::Ready(self.take_in(&room[..filled], scratch, hear).map(|()| filled)),
         };
         scratch.read = room;
@@ -110,8 +116,8 @@ impl Socket {
         scratch: &mut Scratch,
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Result<(), DropCause> {
-        let Self { assembler, unsent, closed, .. } = self;
-        assembler.feed(bytes, &mut |frame| match frame {
+        let Self { assembler, unsent, ended, .. } = self;
+        let fed = assembler.feed(bytes, &mut |frame| match frame {
             Frame::Data(payload) => hear(Heard::Data(payload)),
             Frame::Pong(payload) => hear(Heard::Pong(payload)),
             Frame::Ping(payload) => {
@@ -125,8 +131,14 @@ impl Socket {
                 push_frame(unsent, Kind::Close, scratch.next_mask(), |out| {
                     out.extend_from_slice(&code.unwrap_or(1000).to_be_bytes());
                 });
-                *closed = Some(DropCause::of_code(code));
+                *ended = Some(DropCause::of_code(code));
                 hear(Heard::Control);
+            }
+        });
+        fed.inspect_err(|cause| {
+            *ended = Some(*cause);
+            if let Some(code) = cause.close_code() {
+                push_frame(unsent, Kind::Close, scratch.next_mask(), |out| out.extend_from_slice(&code.to_be_bytes()));
             }
         })
     }
@@ -136,9 +148,9 @@ impl Socket {
         rustix::io::ioctl_fionread(self.transport.tcp()).unwrap_or(0)
     }
 
-    /// Whether the peer has taken everything that was written before.
+    /// Whether the peer has taken everything that was written before, and can take more.
     pub fn is_ready(&self) -> bool {
-        self.unsent.is_empty()
+        self.unsent.is_empty() && self.broken.is_none()
     }
 
     /// Whether [`Self::say`] should be followed by [`Self::poll_flush`] before more is said.
@@ -158,35 +170,49 @@ impl Socket {
         push_frame(&mut scratch.write, Kind::Ping, mask, |out| out.extend_from_slice(&seq.to_be_bytes()));
     }
 
-    /// Hands what was written to the peer, as far as it takes it, and keeps the rest. Pending while there is a rest.
-    pub fn poll_flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), DropCause>> {
+    /// Hands what was written to the peer, as far as it takes it, and keeps the rest. Pending while there is a rest. When
+    /// the peer can take nothing any more, the task is woken, and reading tells why once everything is heard.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<()> {
+        if self.broken.is_none()
+            && let Err(cause) = self.write_out(cx, scratch)
+        {
+            self.broken = Some(cause);
+            cx.waker().wake_by_ref();
+        }
+        if self.broken.is_some() {
+            scratch.write.clear();
+            self.unsent = Vec::new();
+            return Poll::Pending;
+        }
+        if self.unsent.is_empty() && !self.unflushed { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn write_out(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<(), DropCause> {
         if !self.unsent.is_empty() {
             self.unsent.extend_from_slice(&scratch.write);
             scratch.write.clear();
             let mut unsent = std::mem::take(&mut self.unsent);
-            let written = self.poll_write(cx, &unsent);
-            unsent.drain(..*written.as_ref().unwrap_or(&0));
+            let taken = self.poll_write(cx, &unsent)?;
+            unsent.drain(..taken);
             if !unsent.is_empty() {
                 self.unsent = unsent;
             }
-            written?;
         } else if !scratch.write.is_empty() {
-            let written = self.poll_write(cx, &scratch.write);
-            let taken = *written.as_ref().unwrap_or(&0);
+            let taken = self.poll_write(cx, &scratch.write)?;
             self.unsent.extend_from_slice(&scratch.write[taken..]);
             scratch.write.clear();
-            written?;
         }
-        if !self.unsent.is_empty() {
-            return Poll::Pending;
-        }
-        if self.unflushed {
+        if self.unsent.is_empty() && self.unflushed {
             // Encryption may hold back what it was given.
-            let flushed = Pin::new(&mut self.transport).poll_flush(cx).map_err(|error| DropCause::of_io(&error));
-            self.unflushed = flushed.is_pending();
-            return flushed;
+            match Pin::new(&mut self.transport).poll_flush(cx) {
+                Poll::Pending => {}
+                Poll::Ready(flushed) => {
+                    flushed.map_err(|error| DropCause::of_io(&error))?;
+                    self.unflushed = false;
+                }
+            }
         }
-        Poll::Ready(Ok(()))
+        Ok(())
     }
 
     /// Writes until everything is taken or the transport takes no more; how much it took.
@@ -197,8 +223,7 @@ impl Socket {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) => return Err(DropCause::of_io(&io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(count)) => taken += count,
-                // The peer's own close frame tells more than the failure to write after it.
-                Poll::Ready(Err(error)) => return Err(self.closed.unwrap_or(DropCause::of_io(&error))),
+                Poll::Ready(Err(error)) => return Err(DropCause::of_io(&error)),
             }
         }
         self.unflushed |= taken > 0 && matches!(self.transport, Transport::Tls(_));
@@ -214,7 +239,133 @@ impl Socket {
     pub async fn close(mut self) {
         let mut scratch = Scratch { read: Box::default(), write: Vec::new(), mask: 1 };
         self.say_goodbye();
-        // A peer that is gone cannot be told.
-        let _ = std::future::poll_fn(|cx| self.poll_flush(cx, &mut scratch)).await;
+        std::future::poll_fn(|cx| match self.poll_flush(cx, &mut scratch) {
+            // A peer that is gone cannot be told.
+            Poll::Pending if self.broken.is_some() => Poll::Ready(()),
+            flushed => flushed,
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use tokio::net::TcpStream;
+
+    use super::super::frame::Outgoing;
+    use super::super::json;
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    /// A connection past its handshake, and the server's end of it.
+    async fn pair() -> (Socket, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().unwrap();
+        (Socket::new(Transport::Plain(stream), 1 << 20, Vec::new()), server)
+    }
+
+    /// Reads until the connection is over: the texts heard, and why it is over.
+    async fn hear_out(socket: &mut Socket, scratch: &mut Scratch) -> (Vec<String>, DropCause) {
+        let mut heard = Vec::new();
+        let mut hear = |it: Heard<'_>| {
+            if let Heard::Data(Payload::Text(text)) = it {
+                heard.push(text.to_owned());
+            }
+        };
+        let cause = loop {
+            let read = poll_fn(|cx| socket.poll_read(cx, scratch, &mut hear));
+            if let Err(cause) = tokio::time::timeout(LIMIT, read).await.expect("it does not hang") {
+                break cause;
+            }
+        };
+        (heard, cause)
+    }
+
+    /// Says something each time until the socket finds that nobody takes it.
+    async fn talk_until_broken(socket: &mut Socket, scratch: &mut Scratch) {
+        let spoken = poll_fn(|cx| {
+            Socket::say(&json::CODEC, &Outgoing::Heartbeat { seq: 1 }, scratch);
+            let _ = socket.poll_flush(cx, scratch);
+            if socket.broken.is_some() {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        tokio::time::timeout(LIMIT, spoken).await.expect("a peer that has gone is noticed");
+    }
+
+    /// Few enough for the client's kernel to hold them all.
+    fn many_texts() -> (Vec<u8>, Vec<String>) {
+        let texts: Vec<String> = (0..100).map(|i| format!("{i:0>200}")).collect();
+        let bytes = texts.iter().flat_map(|text| [&[0x81, 126, 0, 200], text.as_bytes()].concat()).collect();
+        (bytes, texts)
+    }
+
+    #[tokio::test]
+    async fn what_came_before_the_end_is_heard_although_writing_failed_first() {
+        for (goodbye, cause) in [(&[0x88, 2, 3, 244][..], DropCause::Code(1012)), (&[], DropCause::Reset)] {
+            let (mut socket, mut server) = pair().await;
+            let mut scratch = Scratch::new(1);
+            let (bytes, texts) = many_texts();
+            server.write_all(&bytes).unwrap();
+            server.write_all(goodbye).unwrap();
+            drop(server);
+            talk_until_broken(&mut socket, &mut scratch).await;
+            assert!(!socket.is_ready() && socket.unsent.is_empty());
+            let (heard, end) = hear_out(&mut socket, &mut scratch).await;
+            assert_eq!((heard.len(), end), (texts.len(), cause));
+            assert_eq!(heard, texts);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_pings_that_nobody_reads_the_answers_of_takes_no_memory() {
+        let (mut socket, mut server) = pair().await;
+        let mut scratch = Scratch::new(1);
+        let flood = std::thread::spawn(move || {
+            let ping = [&[0x89, 125][..], &[b'p'; 125]].concat();
+            (0..1000).for_each(|_| server.write_all(&ping.repeat(100)).unwrap());
+            server.write_all(&[0x81, 2, b'o', b'k']).unwrap();
+            server
+        });
+        let mut done = false;
+        while !done {
+            let read = poll_fn(|cx| socket.poll_read(cx, &mut scratch, &mut |it| done |= matches!(it, Heard::Data(_))));
+            tokio::time::timeout(LIMIT, read).await.unwrap().unwrap();
+            assert!(socket.unsent.len() < WRITE_BYTES + 200);
+            poll_fn(|cx| {
+                let _ = socket.poll_flush(cx, &mut scratch);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        drop(flood.join().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_breaks_the_protocol_is_told_with_which_code() {
+        for (bytes, code) in
+            [(&[0x83, 0][..], 1002_u16), (&[0x81, 1, 0xFF], 1007), (&[0x82, 127, 0, 0, 0, 0, 0xFF, 0, 0, 0], 1009)]
+        {
+            let (mut socket, mut server) = pair().await;
+            let mut scratch = Scratch::new(1);
+            server.write_all(bytes).unwrap();
+            let (heard, cause) = hear_out(&mut socket, &mut scratch).await;
+            assert_eq!((heard.len(), cause.close_code()), (0, Some(code)));
+            assert_eq!(hear_out(&mut socket, &mut scratch).await.1, cause, "asked again it says the same");
+            poll_fn(|cx| socket.poll_flush(cx, &mut scratch)).await;
+            let mut told = [0; 8];
+            server.read_exact(&mut told).unwrap();
+            let unmasked = [told[6] ^ told[2], told[7] ^ told[3]];
+            assert_eq!((told[0], told[1], u16::from_be_bytes(unmasked)), (0x88, 0x82, code));
+        }
     }
 }
