@@ -1,6 +1,7 @@
 //! What no server may send, and servers that go, fall silent or never listen: each connection ends for its own reason,
 //! nothing that was pushed before is lost, and the generator neither hangs nor grows.
 
+use std::thread;
 use std::time::Duration;
 
 use uproar_tests::raw::{Answer, Line, RawServer, Script, frames};
@@ -178,6 +179,29 @@ fn ends_without_goodbye_are_told_apart() {
     let result = run(&Scenario { heartbeat: "ping", hold: "2500ms", ..scenario(server.url(), events.len()) }).run();
     check_ends(&result, &events);
     check_pushed(&result, &server);
+}
+
+#[test]
+fn what_came_before_a_reset_is_heard_although_there_is_something_to_send_first() {
+    let _alone = alone();
+    let server = Script::default().start();
+    let scenario = Scenario { hold: "2s", rate: 800, ..scenario(server.url(), 8) };
+    let mut run = run(&scenario).start();
+    run.until(Duration::from_secs(1));
+    // Meanwhile messages become due on every connection, which are sent before anything is read.
+    run.frozen(|| {
+        server.on_every_line(|line| {
+            line.bytes(&[frames::text("{}").repeat(100), frames::close(1012, b"")].concat());
+            line.rst();
+        });
+        thread::sleep(Duration::from_millis(300));
+    });
+    let result = run.finish();
+    result.assert_identities();
+    result.check_eq(&result.causes(), &vec![("drop:closed_1012".to_owned(), 8)], "the close frame was heard");
+    result.check_eq(result.count("connections.reconnected"), 8, "each user came back");
+    result.check_eq(result.count("deliveries.unexpected"), 800, "and so was all that came before");
+    result.check_eq(result.count("deliveries.lost"), 0, "lost");
 }
 
 #[test]

@@ -133,6 +133,11 @@ impl RawServer {
         self.hall.state().pushed
     }
 
+    /// Does something on every connection that is up.
+    pub fn on_every_line(&self, act: impl FnMut(&mut Line)) {
+        self.hall.state().lines.values_mut().for_each(act);
+    }
+
     /// When each connection of `user` asked for its upgrade.
     pub fn arrivals(&self, user: &str) -> Vec<Instant> {
         self.hall.state().arrivals.get(user).cloned().unwrap_or_default()

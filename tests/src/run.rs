@@ -140,8 +140,13 @@ impl Running {
 
     /// Lets the generator stand still for a while.
     pub fn freeze(&self, time: Duration) {
+        self.frozen(|| thread::sleep(time));
+    }
+
+    /// Likewise, while something is done.
+    pub fn frozen(&self, meanwhile: impl FnOnce()) {
         self.process.signal(Signal::STOP);
-        thread::sleep(time);
+        meanwhile();
         self.process.signal(Signal::CONT);
     }
 
