@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -139,11 +140,29 @@ fn decode(payload: Payload<'_>, each: &mut dyn FnMut(Incoming<'_>)) {
         page.items.iter().for_each(|item| decode_item(item.get(), each));
         return each(Incoming::PageEnd { cursor: page.cursor, more: page.more });
     }
-    // Odd input: escapes, nesting, several messages in an array, or a field of another type than ours.
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Array(items)) => items.iter().for_each(|item| each(lenient(item))),
-        Ok(item) => each(lenient(&item)),
-        Err(_) => each(Incoming::Foreign),
+    if text.trim_ascii_start().starts_with('[') && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        // Several messages, one at a time: a tree of them all would be many times as large as the frame.
+        let _ = serde_json::Deserializer::from_str(text).deserialize_seq(EachItem(each));
+        return;
+    }
+    // Odd input: escapes, nesting, or a field of another type than ours.
+    decode_odd(text, each);
+}
+
+struct EachItem<'e, 'f>(&'e mut (dyn FnMut(Incoming<'_>) + 'f));
+
+impl<'de> Visitor<'de> for EachItem<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element::<&RawValue>()? {
+            decode_item(item.get(), self.0);
+        }
+        Ok(())
     }
 }
 
@@ -158,6 +177,10 @@ fn decode_item(text: &str, each: &mut dyn FnMut(Incoming<'_>)) {
     if let Some(fields) = scan(text) {
         return each(fields.into_incoming());
     }
+    decode_odd(text, each);
+}
+
+fn decode_odd(text: &str, each: &mut dyn FnMut(Incoming<'_>)) {
     match serde_json::from_str(text) {
         Ok(item) => each(lenient(&item)),
         Err(_) => each(Incoming::Foreign),
