@@ -145,7 +145,7 @@ pub struct TrafficFile {
     pub arrivals: ArrivalsName,
     /// Weights of the kinds of message.
     pub mix: MixFile,
-    /// Sizes of the content by weight: `{ bytes = 256, weight = 9 }`.
+    /// Contents by weight: `{ bytes = 256, weight = 9, kind = "cjk" }`.
     pub payload: Vec<PayloadFile>,
 }
 
@@ -155,7 +155,7 @@ impl Default for TrafficFile {
             rate: 50.0,
             arrivals: ArrivalsName::Poisson,
             mix: MixFile::default(),
-            payload: vec![PayloadFile { bytes: 256, weight: 1.0 }],
+            payload: vec![PayloadFile::default()],
         }
     }
 }
@@ -186,12 +186,24 @@ pub struct PayloadFile {
     pub bytes: u64,
     /// Share relative to the other entries.
     pub weight: f64,
+    /// What the content is made of. `ascii`: letters and digits. `cjk`: Chinese characters, three bytes each. `emoji`: four bytes each.
+    /// `base64`: like a binary attachment in a text protocol.
+    pub kind: ContentKind,
 }
 
 impl Default for PayloadFile {
     fn default() -> Self {
-        Self { bytes: 256, weight: 1.0 }
+        Self { bytes: 256, weight: 1.0, kind: ContentKind::Ascii }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentKind {
+    Ascii,
+    Cjk,
+    Emoji,
+    Base64,
 }
 
 /// How a device shows that it is alive, and learns that its peer is.

@@ -13,8 +13,8 @@ mod split;
 mod topology;
 mod validate;
 
-pub use file::ProtocolName;
-pub use payload::Payload;
+pub use file::{ContentKind, ProtocolName};
+pub use payload::{Payload, Shape};
 pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
 pub use problem::{Problem, Problems};
 pub use schedule::{Due, Schedule};
