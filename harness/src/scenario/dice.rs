@@ -12,6 +12,8 @@ pub enum Use {
     Text,
     HeartbeatPhase,
     Backoff,
+    Rank,
+    HeartbeatJitter,
 }
 
 /// Uniform 64 bits for (seed, use, index).

@@ -145,6 +145,8 @@ pub struct TrafficFile {
     pub arrivals: ArrivalsName,
     /// Weights of the kinds of message.
     pub mix: MixFile,
+    /// Exponent of Zipf's law by which rooms of a kind are chosen: the room of rank r has the weight 1 / r^zipf. 0: all alike. 0 to 4.
+    pub zipf: f64,
     /// Contents by weight: `{ bytes = 256, weight = 9, kind = "cjk" }`.
     pub payload: Vec<PayloadFile>,
 }
@@ -155,6 +157,7 @@ impl Default for TrafficFile {
             rate: 50.0,
             arrivals: ArrivalsName::Poisson,
             mix: MixFile::default(),
+            zipf: 0.0,
             payload: vec![PayloadFile::default()],
         }
     }
@@ -214,13 +217,15 @@ pub struct HeartbeatFile {
     pub kind: HeartbeatName,
     /// Time between two heartbeats of a connection; the first comes at a random part of it.
     pub interval: Span,
+    /// Each interval is longer or shorter by chance, at most by this share of it, 0 to 1.
+    pub jitter: f64,
     /// An answer later than this ends the connection.
     pub timeout: Span,
 }
 
 impl Default for HeartbeatFile {
     fn default() -> Self {
-        Self { kind: HeartbeatName::Ping, interval: seconds(30), timeout: seconds(10) }
+        Self { kind: HeartbeatName::Ping, interval: seconds(30), jitter: 0.0, timeout: seconds(10) }
     }
 }
 

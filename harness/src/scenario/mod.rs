@@ -5,6 +5,7 @@ mod explain;
 mod file;
 mod payload;
 mod plan;
+mod popularity;
 mod problem;
 mod schedule;
 mod shape;
@@ -16,6 +17,7 @@ mod validate;
 pub use file::{ContentKind, ProtocolName};
 pub use payload::{Payload, Shape};
 pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
+pub use popularity::{Popularity, Ranks};
 pub use problem::{Problem, Problems};
 pub use schedule::{Due, Schedule};
 pub use shape::schema;
@@ -149,6 +151,23 @@ mod tests {
         let shown = problems_of(GOOD, &["traffic.mix.group=1", "population.users=1"]);
         assert!(shown.contains("traffic.mix.group needs population.groups"), "{shown}");
         assert!(shown.contains("traffic.mix.direct needs population.users to be 2 or more"), "{shown}");
+    }
+
+    #[test]
+    fn the_plan_tells_how_much_the_popular_rooms_take() {
+        let sets = ["population.users=200", "traffic.zipf=1"].map(str::to_owned);
+        let shown = load(GOOD, "s.toml", &sets, 1).plan.unwrap().explain().to_string();
+        assert!(shown.contains("hot rooms    20 % of the direct rooms take 69 % of the messages in them"), "{shown}");
+        assert!(!load(GOOD, "s.toml", &[], 1).plan.unwrap().explain().to_string().contains("hot rooms"));
+    }
+
+    #[test]
+    fn an_exponent_or_a_number_of_rooms_beyond_reason_is_refused() {
+        let shown = problems_of(GOOD, &["traffic.zipf=4.5", "heartbeat.jitter=2"]);
+        assert!(shown.contains("traffic.zipf is 4.5; write 0 to 4"), "{shown}");
+        assert!(shown.contains("heartbeat.jitter is 2; write 0 to 1"), "{shown}");
+        let shown = problems_of(GOOD, &["traffic.zipf=1", "population.users=9000000"]);
+        assert!(shown.contains("traffic.zipf cannot rank 4500000 direct rooms, at most 4000000"), "{shown}");
     }
 
     #[test]

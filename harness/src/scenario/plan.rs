@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::file::ProtocolName;
 use super::payload::Payload;
+use super::popularity::Popularity;
 use super::topology::{RoomKind, Topology};
 use crate::units::Rate;
 
@@ -18,6 +19,8 @@ pub struct Plan {
     pub join_on_connect: bool,
     pub phases: Phases,
     pub traffic: Traffic,
+    /// How often each room is written in.
+    pub popularity: Popularity,
     /// `None`: no heartbeats.
     pub heartbeat: Option<Heartbeat>,
     pub reconnect: Reconnect,
@@ -84,10 +87,12 @@ pub enum Arrivals {
     Poisson,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heartbeat {
     pub kind: HeartbeatKind,
     pub interval: Duration,
+    /// Each interval is longer or shorter by at most this share of it, 0 to 1.
+    pub jitter: f64,
     pub timeout: Duration,
 }
 
@@ -126,12 +131,18 @@ impl Plan {
             .map(|(kind, share)| match kind {
                 RoomKind::Direct => share * (2.0 * devices - 1.0),
                 RoomKind::Group if groups == 0 => 0.0,
-                RoomKind::Group => {
-                    let members: u64 = (0..groups).filter_map(|g| self.topology.members_of(g)).map(u64::from).sum();
-                    share * (members as f64 / f64::from(groups) * devices - 1.0)
-                }
+                RoomKind::Group => share * (self.mean_members() * devices - 1.0),
                 RoomKind::System => share * devices,
             })
             .sum()
+    }
+
+    /// Mean members of the group that a message goes to.
+    fn mean_members(&self) -> f64 {
+        let members = |group| f64::from(self.topology.members_of(group).unwrap_or(0));
+        match self.popularity.ranks(RoomKind::Group) {
+            Some(ranks) => ranks.shares().map(|(group, share)| share * members(group)).sum(),
+            None => (0..self.topology.group_count()).map(members).sum::<f64>() / f64::from(self.topology.group_count()),
+        }
     }
 }

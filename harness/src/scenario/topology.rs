@@ -129,6 +129,15 @@ impl Topology {
         self.group_count
     }
 
+    /// Rooms of one kind.
+    pub fn room_count(&self, kind: RoomKind) -> u32 {
+        match kind {
+            RoomKind::Direct => self.direct_streams() / 2,
+            RoomKind::Group => self.group_count,
+            RoomKind::System => self.users,
+        }
+    }
+
     pub fn devices_of(&self, user: UserIx) -> Range<u32> {
         let first = user.0 * self.devices_per_user;
         if user.0 == self.users { first..first + 1 } else { first..first + self.devices_per_user }

@@ -44,8 +44,12 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     }
     if let Some(topology) = &topology {
         check.mix_has_rooms(&traffic, topology);
-        check.sequence_fits(&traffic, &phases, topology);
     }
+    let popularity = topology.as_ref().map(|topology| {
+        let popularity = check.popularity(file.traffic.zipf, &traffic, topology, seed);
+        check.sequence_fits(&traffic, &phases, topology, &popularity);
+        popularity
+    });
     if *problems != before {
         return None;
     }
@@ -57,6 +61,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
         join_on_connect: file.population.join_on_connect,
         phases,
         traffic,
+        popularity: popularity?,
         heartbeat,
         reconnect,
         delivery_deadline: file.deadline.delivery.0,
@@ -80,6 +85,13 @@ impl Check<'_> {
     }
 
     fn whole(&mut self, path: &str, found: u64, range: std::ops::RangeInclusive<u64>) -> u64 {
+        if !range.contains(&found) {
+            self.report(path, format!("is {found}; write {} to {}", range.start(), range.end()));
+        }
+        found.clamp(*range.start(), *range.end())
+    }
+
+    fn number(&mut self, path: &str, found: f64, range: std::ops::RangeInclusive<f64>) -> f64 {
         if !range.contains(&found) {
             self.report(path, format!("is {found}; write {} to {}", range.start(), range.end()));
         }
@@ -117,7 +129,8 @@ impl Check<'_> {
                 self.report(path, "must be longer than 0s; kind = \"none\" turns heartbeats off");
             }
         }
-        Some(Heartbeat { kind, interval: file.interval.0, timeout: file.timeout.0 })
+        let jitter = self.number("heartbeat.jitter", file.jitter, 0.0..=1.0);
+        Some(Heartbeat { kind, interval: file.interval.0, jitter, timeout: file.timeout.0 })
     }
 
     fn reconnect(&mut self, file: &ReconnectFile) -> Reconnect {

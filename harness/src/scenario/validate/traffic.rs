@@ -4,11 +4,14 @@ use super::Check;
 use crate::scenario::file::{ArrivalsName, TrafficFile};
 use crate::scenario::payload::{Payload, Shape};
 use crate::scenario::plan::{Arrivals, Phases, Traffic};
+use crate::scenario::popularity::{MAX_RANKED_ROOMS, Popularity, Ranks};
 use crate::scenario::topology::{RoomKind, Topology};
 use crate::units::Rate;
 
 /// Above this the schedule alone would keep a processor busy.
 const MAX_RATE: f64 = 10_000_000.0;
+/// Beyond this nearly everything is in one room.
+const MAX_ZIPF: f64 = 4.0;
 const MAX_PAYLOAD_BYTES: u64 = 512 * 1024;
 /// Half of what the message id can number in one stream; the other half is room for chance.
 const MAX_STREAM_MESSAGES: f64 = (1_u64 << 27) as f64;
@@ -64,15 +67,51 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn sequence_fits(&mut self, traffic: &Traffic, phases: &Phases, topology: &Topology) {
+    pub(super) fn popularity(&mut self, zipf: f64, traffic: &Traffic, topology: &Topology, seed: u64) -> Popularity {
+        let exponent = self.number("traffic.zipf", zipf, 0.0..=MAX_ZIPF);
+        let mut popularity = Popularity::default();
+        if exponent == 0.0 {
+            return popularity;
+        }
+        for (kind, share) in traffic.mix {
+            let rooms = topology.room_count(kind);
+            if rooms > MAX_RANKED_ROOMS {
+                let kind = kind.name();
+                self.report(
+                    "traffic.zipf",
+                    format!(
+                        "cannot rank {rooms} {kind} rooms, at most {MAX_RANKED_ROOMS}; lower population, or set it to 0"
+                    ),
+                );
+            } else if share > 0.0 && rooms > 0 {
+                popularity.rank(kind, Ranks::zipf(exponent, kind, rooms, seed));
+            }
+        }
+        popularity
+    }
+
+    pub(super) fn sequence_fits(
+        &mut self,
+        traffic: &Traffic,
+        phases: &Phases,
+        topology: &Topology,
+        popularity: &Popularity,
+    ) {
         let messages = traffic.rate.as_per_second() * phases.traffic().as_secs_f64();
         for (kind, share) in traffic.mix {
-            let streams = match kind {
-                RoomKind::Direct => f64::from(topology.direct_streams()),
-                RoomKind::Group => f64::from(topology.group_count()) * f64::from(topology.smallest_group()),
-                RoomKind::System => f64::from(topology.user_count() - 1),
+            let senders = |room: u32| match kind {
+                RoomKind::Direct => 2.0,
+                RoomKind::Group => f64::from(topology.members_of(room).unwrap_or(1)),
+                RoomKind::System => 1.0,
             };
-            if messages * share > MAX_STREAM_MESSAGES * streams.max(1.0) {
+            let busiest = match popularity.ranks(kind) {
+                Some(ranks) => ranks.shares().map(|(room, share)| share / senders(room)).fold(0.0, f64::max),
+                None => {
+                    let smallest = if kind == RoomKind::Group { topology.smallest_group().into() } else { senders(0) };
+                    1.0 / (f64::from(topology.room_count(kind)) * smallest).max(1.0)
+                }
+            };
+            if messages * share * busiest > MAX_STREAM_MESSAGES {
                 let message =
                     "sends more messages in one room than a message id can number; lower it, or add users or rooms";
                 self.report("traffic.rate", message);
