@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod shell;
 pub mod sinks;
 pub mod sources;
 pub mod units;

@@ -12,6 +12,7 @@ mod outcome;
 mod pulse;
 mod session;
 mod shard;
+mod steps;
 
 use std::sync::Arc;
 

@@ -76,6 +76,10 @@ impl fmt::Display for Explained<'_> {
             Span(phases.hold),
             Span(phases.drain),
         )?;
+        for (i, step) in plan.steps.iter().enumerate() {
+            let label = if i == 0 { "steps" } else { "" };
+            writeln!(f, "{label:<12} {} into the traffic: {} ({})", Span(step.at), step.name, step.run)?;
+        }
         let addresses = plan.target.source_ips.len().max(1);
         writeln!(
             f,

@@ -25,6 +25,8 @@ pub struct ScenarioFile {
     pub reconnect: ReconnectFile,
     pub deadline: DeadlineFile,
     pub generator: GeneratorFile,
+    /// Commands that are run at fixed moments of the traffic: `[[steps]]`.
+    pub steps: Vec<StepFile>,
 }
 
 /// Where the chat platform is and how a device gets in.
@@ -292,6 +294,26 @@ pub struct GeneratorFile {
 impl Default for GeneratorFile {
     fn default() -> Self {
         Self { shards: 0, send_queue: 256, max_lag: seconds(1) }
+    }
+}
+
+/// Something that is done to the platform at a fixed moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepFile {
+    /// When it begins, counted from the start of traffic.
+    pub at: Span,
+    /// Command line for `sh -c`, run beside the generator.
+    pub run: String,
+    /// For events and timeline; the command when left out.
+    pub name: String,
+    /// A step that takes longer is ended and has failed.
+    pub timeout: Span,
+}
+
+impl Default for StepFile {
+    fn default() -> Self {
+        Self { at: seconds(0), run: String::new(), name: String::new(), timeout: seconds(30) }
     }
 }
 

@@ -16,7 +16,7 @@ mod validate;
 
 pub use file::{ContentKind, ProtocolName};
 pub use payload::{Payload, Shape};
-pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Target, Traffic};
+pub use plan::{Arrivals, Generator, Heartbeat, HeartbeatKind, Phases, Place, Plan, Reconnect, Step, Target, Traffic};
 pub use popularity::{Popularity, Ranks};
 pub use problem::{Problem, Problems};
 pub use schedule::{Due, Schedule};
@@ -168,6 +168,31 @@ mod tests {
         assert!(shown.contains("heartbeat.jitter is 2; write 0 to 1"), "{shown}");
         let shown = problems_of(GOOD, &["traffic.zipf=1", "population.users=9000000"]);
         assert!(shown.contains("traffic.zipf cannot rank 4500000 direct rooms, at most 4000000"), "{shown}");
+    }
+
+    #[test]
+    fn steps_outside_of_the_traffic_or_without_a_command_are_refused_with_their_lines() {
+        let text = format!(
+            "{GOOD}[phases]\nramp = \"1s\"\nwarmup = \"1s\"\nhold = \"8s\"\n[[steps]]\nat = \"10s\"\nrun = \"true\"\n\
+             [[steps]]\nat = \"1s\"\ntimeout = \"0s\"\nrum = \"x\"\n"
+        );
+        let shown = problems_of(&text, &[]);
+        for expected in [
+            "s.toml:13:1: steps[0].at is 10s, but ramp, warmup and hold last 10s; write less",
+            "steps[1].run is missing",
+            "s.toml:17:1: steps[1].timeout must be longer than 0s",
+            "s.toml:18:1: unknown key 'rum' in [steps[1]]; did you mean 'run'?",
+        ] {
+            assert!(shown.contains(expected), "missing: {expected}\nin:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_step_without_a_name_is_called_by_its_command() {
+        let text = format!("{GOOD}[[steps]]\nat = \"2s\"\nrun = \"docker stop rabbit\"\n");
+        let plan = load(&text, "s.toml", &[], 1).plan.unwrap();
+        assert_eq!((plan.steps[0].name.as_str(), plan.steps[0].timeout.as_secs()), ("docker stop rabbit", 30));
+        assert!(plan.explain().to_string().contains("steps        2s into the traffic: docker stop rabbit"));
     }
 
     #[test]

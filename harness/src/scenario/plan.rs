@@ -27,6 +27,7 @@ pub struct Plan {
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,
+    pub steps: Vec<Step>,
     /// Expressions as written; `verdict` parses them.
     pub thresholds: Vec<String>,
 }
@@ -118,6 +119,17 @@ pub struct Generator {
     pub send_queue: usize,
     /// A message later than this at its turn is an underrun.
     pub max_lag: Duration,
+}
+
+/// A command that is run at a fixed moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// From the start of traffic.
+    pub at: Duration,
+    pub name: String,
+    /// For `sh -c`.
+    pub run: String,
+    pub timeout: Duration,
 }
 
 impl Plan {

@@ -2,6 +2,7 @@
 //! gives up.
 
 mod population;
+mod steps;
 mod target;
 mod traffic;
 
@@ -31,6 +32,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     let heartbeat = check.heartbeat(&file.heartbeat);
     let reconnect = check.reconnect(&file.reconnect);
     let generator = check.generator(&file.generator);
+    let steps = check.steps(&file.steps, &phases);
     if file.deadline.delivery.0.is_zero() {
         check.report("deadline.delivery", "must be longer than 0s");
     }
@@ -66,6 +68,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
         reconnect,
         delivery_deadline: file.deadline.delivery.0,
         generator,
+        steps,
         thresholds: file.thresholds,
     })
 }
