@@ -18,6 +18,7 @@ pub mod scenario;
 pub mod shell;
 pub mod sinks;
 pub mod sources;
+pub mod template;
 pub mod units;
 pub mod verdict;
 pub mod wire;

@@ -152,10 +152,17 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(20);
 
-    fn alive(pid: &str) -> bool {
-        // A process that has ended but was not waited for is of no harm.
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
+    /// Whether a process is gone, or is soon: who is killed needs a moment to die.
+    async fn is_gone(pid: &str) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            // A process that has ended but was not waited for is of no harm.
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+            if stat.is_empty() || stat.contains(") Z ") || Instant::now() > deadline {
+                return Instant::now() <= deadline;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -180,7 +187,7 @@ mod tests {
         let ran = run(line, &[], Duration::from_millis(300), pending()).await;
         assert!(matches!(ran.end, End::TimedOut(_)), "{:?}", ran.end);
         assert!(begin.elapsed() < Duration::from_secs(10));
-        assert!(!ran.stdout.is_empty() && !alive(&ran.stdout), "process {} goes on", ran.stdout);
+        assert!(!ran.stdout.is_empty() && is_gone(&ran.stdout).await, "process {} goes on", ran.stdout);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -190,8 +197,7 @@ mod tests {
         assert!(timeout(Duration::from_millis(300), run(&line, &[], LIMIT, pending())).await.is_err());
         let pid = std::fs::read_to_string(&folder).unwrap();
         std::fs::remove_file(&folder).unwrap();
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        assert!(!alive(&pid), "process {pid} goes on");
+        assert!(is_gone(&pid).await, "process {pid} goes on");
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -102,6 +102,30 @@ mod tests {
     }
 
     #[test]
+    fn the_shares_add_up_with_names_and_groups_from_files_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (users, groups) = (folder.path().join("users.csv"), folder.path().join("groups.csv"));
+        let rows = |count: u32, row: &dyn Fn(u32) -> String| (0..count).map(row).collect::<String>();
+        std::fs::write(&users, format!("user\n{}", rows(31, &|i| format!("person {i}\n")))).unwrap();
+        let member = |i| format!("room {},person {}\n", i % 4, i * 7 % 31);
+        std::fs::write(&groups, format!("group,user\n{}", rows(60, &member))).unwrap();
+        let files = [("users", users), ("groups", groups)];
+        let files = files.map(|(key, path)| format!("population.{key}_file={}", path.display()));
+        for zipf in ["traffic.zipf=0".to_owned(), "traffic.zipf=1".to_owned()] {
+            let plan = plan(3, 31, &[&files[..], &[zipf]].concat());
+            assert_eq!(plan.topology.group_count(), 7);
+            let whole: Vec<Arrival> = Arrivals::new(plan.clone(), 0..plan.topology.user_count()).collect();
+            for count in [1, 3, 8] {
+                let shares = (0..count).map(|index| Share { index, count }.of(plan.topology.user_count()));
+                let parts = shares.flat_map(|users| Arrivals::new(plan.clone(), users));
+                let mut parts: Vec<Arrival> = parts.filter(|arrival| arrival.own.is_some()).collect();
+                parts.sort_by_key(|arrival| arrival.due);
+                assert_eq!(whole, parts);
+            }
+        }
+    }
+
+    #[test]
     fn a_seed_repeats_the_plan_bit_for_bit_and_another_does_not() {
         let all = |seed| Arrivals::new(plan(seed, 20, &[]), 0..21).collect::<Vec<Arrival>>();
         assert_eq!(all(5), all(5));

@@ -37,9 +37,9 @@ pub struct TargetFile {
     pub url: String,
     /// How frames look: see docs/protocol.md.
     pub protocol: ProtocolName,
-    /// HTTP headers of the upgrade request. `{user}` and `{device}` are filled in.
+    /// HTTP headers of the upgrade request. `{user}`, `{device}` and columns of `population.users_file` are filled in.
     pub headers: BTreeMap<String, String>,
-    /// Query parameters added to the address. `{user}` and `{device}` are filled in.
+    /// Query parameters added to the address, with the same placeholders.
     pub query: BTreeMap<String, String>,
     /// TCP, TLS, upgrade and joining the groups must be done within this time.
     pub connect_timeout: Span,
@@ -90,19 +90,31 @@ impl ProtocolName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PopulationFile {
-    /// Simulated people. Neighbours (0 and 1, 2 and 3 …) share a direct room.
+    /// Simulated people. Neighbours (0 and 1, 2 and 3 …) share a direct room. With `users_file`: so many of its first rows, all when left out.
     pub users: u64,
+    /// CSV file beside the scenario that names the users: a header with the column `user`, a row for each. Further columns such as
+    /// `token` fill placeholders of the same name.
+    pub users_file: String,
     /// Connections of each user. The first one sends, all receive.
     pub devices_per_user: u64,
     /// Group rooms: `{ count = 20, members = 50 }`. Members follow one another and wrap around.
     pub groups: Vec<GroupsFile>,
+    /// CSV file beside the scenario with further group rooms: columns `group` and `user`, a row for each member.
+    pub groups_file: String,
     /// Whether each device asks to join its groups when it connects; `false` when the platform knows the members.
     pub join_on_connect: bool,
 }
 
 impl Default for PopulationFile {
     fn default() -> Self {
-        Self { users: 100, devices_per_user: 1, groups: Vec::new(), join_on_connect: true }
+        Self {
+            users: 100,
+            users_file: String::new(),
+            devices_per_user: 1,
+            groups: Vec::new(),
+            groups_file: String::new(),
+            join_on_connect: true,
+        }
     }
 }
 

@@ -1,9 +1,12 @@
-//! What was asked: a scenario file becomes a [`Plan`]. Pure: reads no clock, opens no socket. The plan goes to the engine.
+//! What was asked: a scenario file, with the files of users and groups that it names, becomes a [`Plan`]. Reads no clock,
+//! opens no socket. The plan goes to the engine.
 
 pub mod dice;
 mod explain;
+mod feed;
 mod file;
 mod payload;
+mod people;
 mod plan;
 mod popularity;
 mod problem;
@@ -11,6 +14,7 @@ mod schedule;
 mod shape;
 mod source;
 mod split;
+mod texts;
 mod topology;
 mod validate;
 
@@ -45,19 +49,20 @@ pub fn defaults() -> serde_json::Value {
     serde_json::to_value(ScenarioFile::default()).unwrap_or_default()
 }
 
-/// Reads the scenario `text` of the file `path`, with `--set` overrides over it.
+/// Reads the scenario `text` of the file `path`, beside which the files that it names are looked for, with `--set` overrides over it.
 pub fn load(text: &str, path: &str, sets: &[String], seed: u64) -> Loaded {
     let mut problems = Problems::of_file(path);
     let (mut table, origins) = source::read(text, sets, &mut problems);
     shape::check(&mut table, &origins, &mut problems);
-    let file = table.try_into::<ScenarioFile>().unwrap_or_else(|error| {
+    let mut file = table.try_into::<ScenarioFile>().unwrap_or_else(|error| {
         problems.push(Problem::nowhere(error.message().to_owned()));
         ScenarioFile::default()
     });
+    let fed = feed::read(&mut file.population, std::path::Path::new(path), &origins, &mut problems);
     let thresholds = file.thresholds.clone();
     let as_run = serde_json::to_value(&file).unwrap_or_default();
     let stem = std::path::Path::new(path).file_stem().map_or("run".into(), |stem| stem.to_string_lossy());
-    let plan = validate::validate(file, &stem, seed, &origins, &mut problems).filter(|_| problems.is_empty());
+    let plan = validate::validate(file, fed, &stem, seed, &origins, &mut problems).filter(|_| problems.is_empty());
     Loaded { plan, problems, origins, thresholds, as_run }
 }
 

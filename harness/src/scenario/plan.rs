@@ -36,7 +36,7 @@ pub struct Plan {
 pub struct Target {
     pub place: Place,
     pub protocol: ProtocolName,
-    /// Name and value, with `{user}` and `{device}` not yet filled in; likewise `query`.
+    /// Name and value, with placeholders not yet filled in; likewise `query`.
     pub headers: Vec<(String, String)>,
     pub query: Vec<(String, String)>,
     pub connect_timeout: Duration,

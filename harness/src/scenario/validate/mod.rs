@@ -9,6 +9,7 @@ mod traffic;
 use std::fmt::Display;
 use std::thread::available_parallelism;
 
+use super::feed::Fed;
 use super::file::{
     GeneratorFile, HeartbeatFile, HeartbeatName, PhasesFile, ReconnectFile, ReconnectName, ScenarioFile,
 };
@@ -22,11 +23,19 @@ const MIN_CONNECT_RATE: f64 = 0.01;
 const MAX_SHARDS: u64 = 256;
 
 /// `name` is the scenario's name when the file gives none.
-pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, problems: &mut Problems) -> Option<Plan> {
+pub fn validate(
+    file: ScenarioFile,
+    fed: Fed,
+    name: &str,
+    seed: u64,
+    origins: &Origins,
+    problems: &mut Problems,
+) -> Option<Plan> {
     let before = problems.clone();
     let mut check = Check { origins, problems };
-    let topology = check.topology(&file.population, file.traffic.mix.system > 0.0);
-    let target = check.target(&file.target);
+    let has_platform = file.traffic.mix.system > 0.0;
+    let target = check.target(&file.target, fed.people.as_deref(), has_platform);
+    let topology = check.topology(&file.population, fed, has_platform);
     let phases = check.phases(&file.phases);
     let traffic = check.traffic(&file.traffic);
     let heartbeat = check.heartbeat(&file.heartbeat);
@@ -81,10 +90,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn report(&mut self, path: &str, message: impl Display) {
         let message = format!("{path} {message}");
-        self.problems.push(match self.origins.of(path) {
-            Some(origin) => Problem::at(origin.clone(), message),
-            None => Problem::nowhere(message),
-        });
+        self.problems.push(Problem::of(self.origins, path, message));
     }
 
     fn whole(&mut self, path: &str, found: u64, range: std::ops::RangeInclusive<u64>) -> u64 {

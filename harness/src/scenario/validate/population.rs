@@ -1,16 +1,20 @@
 //! Checks who is simulated.
 
 use super::Check;
+use crate::scenario::feed::{Fed, FedGroups};
 use crate::scenario::file::PopulationFile;
-use crate::scenario::topology::Topology;
+use crate::scenario::topology::{Listed, Topology};
 
 const MAX_DEVICES: u64 = 10_000_000;
 const MAX_DEVICES_PER_USER: u64 = 256;
 
 impl Check<'_> {
-    pub(super) fn topology(&mut self, file: &PopulationFile, has_platform: bool) -> Option<Topology> {
+    pub(super) fn topology(&mut self, file: &PopulationFile, fed: Fed, has_platform: bool) -> Option<Topology> {
         let users = self.whole("population.users", file.users, 1..=MAX_DEVICES) as u32;
         let devices = self.whole("population.devices_per_user", file.devices_per_user, 1..=MAX_DEVICES_PER_USER) as u32;
+        if u64::from(users) != file.users {
+            return None;
+        }
         if u64::from(users) * u64::from(devices) > MAX_DEVICES {
             self.report(
                 "population",
@@ -31,7 +35,14 @@ impl Check<'_> {
             }
             groups.push((count as u32, members as u32));
         }
-        let topology = Topology::new(users, devices, &groups, has_platform);
+        let topology = Topology::new(users, devices, &groups, has_platform).and_then(|topology| match fed.groups {
+            Some(FedGroups { names, memberships }) => topology.with_listed(Listed::new(&names, memberships, users)),
+            None => Some(topology),
+        });
+        let topology = topology.map(|topology| match fed.people {
+            Some(people) => topology.with_people(people),
+            None => topology,
+        });
         if topology.is_none() {
             self.report(
                 "population",

@@ -6,12 +6,15 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use super::Check;
 use crate::scenario::file::TargetFile;
+use crate::scenario::people::People;
 use crate::scenario::plan::{Place, Target};
+use crate::scenario::topology::PLATFORM;
+use crate::template;
 
 const MAX_FRAME_BYTES: u64 = 64 * 1024 * 1024;
 
 impl Check<'_> {
-    pub(super) fn target(&mut self, file: &TargetFile) -> Target {
+    pub(super) fn target(&mut self, file: &TargetFile, people: Option<&People>, has_platform: bool) -> Target {
         if file.connect_timeout.0.is_zero() {
             self.report("target.connect_timeout", "must be longer than 0s");
         }
@@ -29,6 +32,11 @@ impl Check<'_> {
                 self.report(&format!("target.headers.{name}"), "has a character that HTTP headers must not have");
             }
         }
+        for (section, entries) in [("headers", &file.headers), ("query", &file.query)] {
+            for (name, value) in entries {
+                self.placeholders(&format!("target.{section}.{name}"), value, people, has_platform);
+            }
+        }
         let max_frame = self.whole("target.max_frame_bytes", file.max_frame_bytes, 1024..=MAX_FRAME_BYTES);
         Target {
             place: self.place(file),
@@ -39,6 +47,29 @@ impl Check<'_> {
             source_ips,
             ca_file: (!file.ca_file.is_empty()).then(|| file.ca_file.clone().into()),
             max_frame_bytes: max_frame as usize,
+        }
+    }
+
+    /// That something fills every placeholder of `template`, for every account.
+    fn placeholders(&mut self, path: &str, template: &str, people: Option<&People>, has_platform: bool) {
+        let columns: Vec<&str> = people.iter().flat_map(|people| people.columns()).collect();
+        for name in template::placeholders(template) {
+            let people = people.filter(|people| people.has_column(name));
+            if let Some(people) = people {
+                if has_platform && !people.has_platform() {
+                    let message = format!(
+                        "has {{{name}}}, but population.users_file has no row for '{PLATFORM}', which sends the system messages"
+                    );
+                    self.report(path, message);
+                }
+            } else if name != "user" && name != "device" {
+                let known: String = columns.iter().map(|column| format!(", {{{column}}}")).collect();
+                let message = format!(
+                    "has {{{name}}}, which nothing fills; known are {{user}}, {{device}}{known} and further columns of \
+                     population.users_file"
+                );
+                self.report(path, message);
+            }
         }
     }
 
