@@ -37,10 +37,7 @@ impl Prepared {
                 Ok(threshold) => thresholds.push(threshold),
                 Err(error) => {
                     let message = format!("the threshold '{expression}' {error}");
-                    loaded.problems.push(match loaded.origins.of(&format!("thresholds[{i}]")) {
-                        Some(origin) => Problem::at(origin.clone(), message),
-                        None => Problem::nowhere(message),
-                    });
+                    loaded.problems.push(Problem::of(&loaded.origins, &format!("thresholds[{i}]"), message));
                 }
             }
         }
@@ -120,7 +117,8 @@ async fn first_that_answers(plan: &Plan, endpoints: Vec<Endpoint>, deadline: Ins
 /// Opens and closes the first user's connection. A server that says it is busy is there all the same.
 async fn try_once(plan: &Plan, endpoint: &Endpoint, deadline: Instant) -> Result<(), ConnectError> {
     let name = plan.topology.user_name(UserIx(0));
-    let identity = Identity { user: &name, device: 0 };
+    let fields = plan.topology.fields_of(UserIx(0));
+    let identity = Identity { user: &name, device: 0, fields: &fields };
     match wire::open(endpoint, identity, endpoint.source_ip(0), deadline).await {
         Ok((socket, _)) => {
             let _ = tokio::time::timeout_at(deadline.into(), socket.close()).await;

@@ -60,7 +60,7 @@ impl Iterator for Arrivals {
         let due = self.schedule.next()?;
         let kind = self.kind(due.index);
         let behavior = BEHAVIORS.iter().find(|behavior| behavior.kind == kind)?;
-        let stream = (behavior.pick)(&self.plan.topology, dice::roll(self.plan.seed, Use::Stream, due.index))?;
+        let stream = (behavior.pick)(&self.plan, dice::roll(self.plan.seed, Use::Stream, due.index))?;
         let sender = self.plan.topology.stream(stream)?.sender;
         let own = self.users.contains(&sender.0).then_some(Own { stream, sender });
         Some(Arrival { due: due.after, own })
@@ -86,8 +86,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_shares_of_any_split_add_up_to_the_plan(seed: u64, users in 2_u64..50, count in 1_u32..9) {
-            let plan = plan(seed, users, &[]);
+        fn the_shares_of_any_split_add_up_to_the_plan(
+            seed: u64, users in 2_u64..50, count in 1_u32..9, zipf in prop_oneof![Just(0.0), 0.0_f64..4.0]
+        ) {
+            let plan = plan(seed, users, &[format!("traffic.zipf={zipf}")]);
             let whole: Vec<Arrival> = Arrivals::new(plan.clone(), 0..plan.topology.user_count()).collect();
             let mut parts: Vec<Arrival> = (0..count)
                 .flat_map(|index| Arrivals::new(plan.clone(), Share { index, count }.of(plan.topology.user_count())))
@@ -100,10 +102,54 @@ mod tests {
     }
 
     #[test]
+    fn the_shares_add_up_with_names_and_groups_from_files_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (users, groups) = (folder.path().join("users.csv"), folder.path().join("groups.csv"));
+        let rows = |count: u32, row: &dyn Fn(u32) -> String| (0..count).map(row).collect::<String>();
+        std::fs::write(&users, format!("user\n{}", rows(31, &|i| format!("person {i}\n")))).unwrap();
+        let member = |i| format!("room {},person {}\n", i % 4, i * 7 % 31);
+        std::fs::write(&groups, format!("group,user\n{}", rows(60, &member))).unwrap();
+        let files = [("users", users), ("groups", groups)];
+        let files = files.map(|(key, path)| format!("population.{key}_file={}", path.display()));
+        for zipf in ["traffic.zipf=0".to_owned(), "traffic.zipf=1".to_owned()] {
+            let plan = plan(3, 31, &[&files[..], &[zipf]].concat());
+            assert_eq!(plan.topology.group_count(), 7);
+            let whole: Vec<Arrival> = Arrivals::new(plan.clone(), 0..plan.topology.user_count()).collect();
+            for count in [1, 3, 8] {
+                let shares = (0..count).map(|index| Share { index, count }.of(plan.topology.user_count()));
+                let parts = shares.flat_map(|users| Arrivals::new(plan.clone(), users));
+                let mut parts: Vec<Arrival> = parts.filter(|arrival| arrival.own.is_some()).collect();
+                parts.sort_by_key(|arrival| arrival.due);
+                assert_eq!(whole, parts);
+            }
+        }
+    }
+
+    #[test]
     fn a_seed_repeats_the_plan_bit_for_bit_and_another_does_not() {
         let all = |seed| Arrivals::new(plan(seed, 20, &[]), 0..21).collect::<Vec<Arrival>>();
         assert_eq!(all(5), all(5));
         assert_ne!(all(5), all(6));
+    }
+
+    #[test]
+    fn rooms_are_as_busy_as_their_rank_says_and_senders_in_a_room_alike() {
+        let sets = ["traffic.rate=20000", "traffic.zipf=1.2", "traffic.mix={group=1}"].map(str::to_owned);
+        let plan = plan(4, 60, &[&sets[..], &["population.groups=[{count=8,members=5}]".to_owned()]].concat());
+        let mut counts = [[0_u32; 5]; 8];
+        for arrival in Arrivals::new(plan.clone(), 0..plan.topology.user_count()) {
+            let stream = plan.topology.stream(arrival.own.expect("all users are ours").stream).unwrap();
+            let group = stream.room.0 - plan.topology.direct_streams() / 2;
+            counts[group as usize][stream.position as usize] += 1;
+        }
+        let sum = f64::from(counts.iter().flatten().sum::<u32>());
+        let law: f64 = (1..=8).map(|rank| f64::from(rank).powf(-1.2)).sum();
+        for (rank, (group, _)) in (1..).zip(plan.popularity.ranks(RoomKind::Group).unwrap().shares()) {
+            let each = f64::from(rank).powf(-1.2) / law * sum / 5.0;
+            for count in counts[group as usize].map(f64::from) {
+                assert!((count - each).abs() < 5.0 * each.sqrt(), "rank {rank}: {count} of {each}");
+            }
+        }
     }
 
     #[test]

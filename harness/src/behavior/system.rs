@@ -1,12 +1,11 @@
 //! System notifications: the platform writes to one user.
 
-use super::Behavior;
-use crate::scenario::dice;
+use super::{Behavior, room};
 use crate::scenario::{RoomKind, UserIx};
 use crate::wire::MessageKind;
 
 pub const BEHAVIOR: Behavior = Behavior {
     kind: RoomKind::System,
     frame: MessageKind::System,
-    pick: |topology, bits| Some(topology.system_stream(UserIx(dice::below(bits, topology.user_count() - 1)))),
+    pick: |plan, bits| Some(plan.topology.system_stream(UserIx(room(plan, RoomKind::System, bits)))),
 };

@@ -9,9 +9,10 @@ use tokio::sync::{mpsc, watch};
 
 use super::gather::Gathered;
 use super::shard::{self, Common, Order, Word};
+use super::steps::Steps;
 use super::{EngineError, Setup};
 use crate::ledger::{Book, Contents, Series};
-use crate::record::{Event, GeneratorTotals, PhaseName, RunReport, ShardSnapshot, Snapshot};
+use crate::record::{Event, GeneratorTotals, PhaseName, RunReport, ShardSnapshot, Snapshot, StepMark};
 use crate::scenario::Share;
 use crate::units::UnixNanos;
 
@@ -35,6 +36,7 @@ pub struct Conductor<'a> {
     words: mpsc::Receiver<Word>,
     threads: Vec<Option<JoinHandle<ShardEnd>>>,
     gathered: Gathered,
+    steps: Steps,
     phase: PhaseName,
     /// Since the start of the run.
     phase_began: Duration,
@@ -92,6 +94,7 @@ impl<'a> Conductor<'a> {
             .map_err(EngineError::Thread)?;
         Ok(Self {
             gathered: Gathered::new(shards),
+            steps: Steps::new(common.plan.steps.len()),
             phase: PhaseName::Connect,
             phase_began: setup.clock.elapsed(),
             traffic: None,
@@ -127,6 +130,9 @@ impl<'a> Conductor<'a> {
             self.drain().await?;
         }
         self.prove().await?;
+        for mark in self.steps.end().await {
+            self.step(mark);
+        }
         self.finish()
     }
 
@@ -134,6 +140,7 @@ impl<'a> Conductor<'a> {
         let start = self.common.clock.now().plus(LEAD);
         let until = start.plus(self.common.plan.phases.traffic());
         self.traffic = Some(start..until);
+        self.steps.schedule(&self.common.plan.steps, start, self.common.clock);
         self.order(Order::Traffic { start, until });
         if self.wait(None, Self::all_done).await? == Waited::Interrupted {
             let until = self.common.clock.now();
@@ -226,11 +233,13 @@ impl<'a> Conductor<'a> {
             tokio::select! {
                 Some(word) = self.words.recv() => self.hear(word),
                 _ = self.second.tick() => self.pass_second(),
+                mark = self.steps.next() => self.step(mark),
                 Some(()) = self.interrupts.recv() => {
                     if self.findings.interrupted {
                         return Err(EngineError::Aborted);
                     }
                     self.findings.interrupted = true;
+                    self.steps.begin_no_more();
                     self.event("interrupt", "asked to stop early".to_owned());
                     return Ok(Waited::Interrupted);
                 }
@@ -262,6 +271,11 @@ impl<'a> Conductor<'a> {
             }
             Word::Connected | Word::Sent | Word::Proven => self.done += 1,
         }
+    }
+
+    fn step(&mut self, mark: StepMark) {
+        self.event("step", mark.describe());
+        self.gathered.step(mark);
     }
 
     /// A shard ended before its time, or without its book.

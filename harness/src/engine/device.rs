@@ -10,7 +10,7 @@ use super::stay::Stay;
 use crate::behavior::reconnect::{self, Setback};
 use crate::record::Before;
 use crate::scenario::dice::{self, Use};
-use crate::scenario::{DeviceIx, Share, Topology};
+use crate::scenario::{DeviceIx, Share};
 use crate::wire::{ConnectError, Identity, OpenTimes, Socket, open};
 
 /// Starts every device of the shard at its turn, and keeps them until it is dropped.
@@ -139,7 +139,7 @@ async fn connect_and_serve(
     let (shard, device) = (life.shard.clone(), life.device);
     let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
-    let name = topology.user_name(topology.user_of(device));
+    let name = topology.user_name(topology.user_of(device)).into_owned();
     // Boxed, because the state of connecting is large and not needed afterwards.
     let opened = Box::pin(connect(&shard, device, &name, deadline)).await;
     let session = match opened {
@@ -192,7 +192,9 @@ async fn connect(
     deadline: Instant,
 ) -> Result<(Socket, OpenTimes), ConnectError> {
     let endpoint = &shard.common.endpoint;
-    let identity = Identity { user: name, device: shard.common.plan.topology.device_number(device) };
+    let topology = &shard.common.plan.topology;
+    let fields = topology.fields_of(topology.user_of(device));
+    let identity = Identity { user: name, device: topology.device_number(device), fields: &fields };
     open(endpoint, identity, endpoint.source_ip(device.0), deadline).await
 }
 
@@ -228,5 +230,5 @@ pub fn groups_to_join(shard: &Shard, device: DeviceIx) -> Vec<String> {
         return Vec::new();
     }
     let groups = plan.topology.groups_of(plan.topology.user_of(device));
-    groups.into_iter().map(Topology::group_name).collect()
+    groups.into_iter().map(|group| plan.topology.group_name(group).into_owned()).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::ledger::Seen;
 use crate::record::{
     Connections, Event, GeneratorSample, Latencies, Offered, PhaseName, ShardSnapshot, ShardSums, Snapshot,
-    SteadyCounts,
+    SteadyCounts, StepMark, StepRun,
 };
 
 /// Events kept until the next snapshot.
@@ -19,6 +19,9 @@ pub struct Gathered {
     pub steady: Latencies,
     fresh: Latencies,
     events: Vec<Event>,
+    marks: Vec<StepMark>,
+    /// The scripted steps that are over.
+    pub steps: Vec<StepRun>,
     events_suppressed: u64,
     emitted_at: Duration,
     /// What each shard had used of and waited for a processor at the last emitted snapshot.
@@ -82,6 +85,13 @@ impl Gathered {
         } else {
             self.events_suppressed += 1;
         }
+    }
+
+    pub fn step(&mut self, mark: StepMark) {
+        if let StepMark::Ended(run) = &mark {
+            self.steps.push(run.clone());
+        }
+        self.marks.push(mark);
     }
 
     /// Why the first connection failed that did.
@@ -193,6 +203,7 @@ impl Gathered {
             latencies,
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
+            steps: std::mem::take(&mut self.marks),
             shard_load,
             shard_wait,
             unread_bytes,

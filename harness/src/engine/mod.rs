@@ -14,6 +14,7 @@ mod pulse;
 mod session;
 mod shard;
 mod stay;
+mod steps;
 
 use std::sync::Arc;
 

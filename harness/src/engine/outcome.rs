@@ -57,5 +57,6 @@ pub fn report(
         shards_lost: findings.shards_lost,
         devices_crashed: gathered.crashed(),
         drain_cut_short: findings.drain_cut_short,
+        steps: gathered.steps.clone(),
     }
 }

@@ -32,6 +32,8 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Pulse {
     plan: Option<Heartbeat>,
+    /// Tells the chance of this device from that of others.
+    chance: u64,
     next_seq: u64,
     next_at: UnixNanos,
     awaited: Option<(u64, UnixNanos)>,
@@ -45,7 +47,8 @@ impl Pulse {
     pub fn new(plan: Option<Heartbeat>, seed: u64, device: DeviceIx, now: UnixNanos) -> Self {
         let part = dice::unit(dice::roll(seed, Use::HeartbeatPhase, u64::from(device.0)));
         let first = plan.map_or(Duration::ZERO, |plan| plan.interval.mul_f64(part));
-        Self { plan, next_seq: 0, next_at: now.plus(first), awaited: None, heard: false, proof: None }
+        let chance = dice::roll(seed, Use::HeartbeatJitter, u64::from(device.0));
+        Self { plan, chance, next_seq: 0, next_at: now.plus(first), awaited: None, heard: false, proof: None }
     }
 
     /// Whether heartbeats are frames of the application.
@@ -66,7 +69,7 @@ impl Pulse {
                 Beat::Missed { cause: if self.heard { DropCause::HeartbeatTimeout } else { DropCause::HalfOpen }, sent }
             }
             None if now >= self.next_at => {
-                self.next_at = now.plus(plan.interval);
+                self.next_at = now.plus(interval(&plan, self.chance, self.next_seq));
                 Beat::Send(self.send(now))
             }
             _ => Beat::Nothing,
@@ -103,6 +106,12 @@ impl Pulse {
     }
 }
 
+/// The time after the beat numbered `seq`: uniform around the plan's.
+fn interval(plan: &Heartbeat, chance: u64, seq: u64) -> Duration {
+    let off = plan.jitter * (2.0 * dice::unit(dice::roll(chance, Use::HeartbeatJitter, seq)) - 1.0);
+    plan.interval.mul_f64(1.0 + off)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,8 +123,12 @@ mod tests {
         UnixNanos(0).plus(Duration::from_secs(seconds))
     }
 
+    fn plan(jitter: f64) -> Heartbeat {
+        Heartbeat { kind: HeartbeatKind::Ping, interval: INTERVAL, jitter, timeout: TIMEOUT }
+    }
+
     fn pulse() -> Pulse {
-        let plan = Heartbeat { kind: HeartbeatKind::Ping, interval: INTERVAL, timeout: TIMEOUT };
+        let plan = plan(0.0);
         let mut pulse = Pulse::new(Some(plan), 1, DeviceIx(1), at(0));
         assert!(pulse.next().is_some_and(|first| first < at(30)));
         pulse.next_at = at(5);
@@ -130,6 +143,21 @@ mod tests {
         assert_eq!(pulse.answered(0), Some(Answer { sent: at(5), proves: false }));
         assert_eq!(pulse.next(), Some(at(35)));
         assert_eq!(pulse.due(at(35)), Beat::Send(1));
+    }
+
+    #[test]
+    fn jittered_intervals_spread_evenly_around_the_plans_and_repeat_by_seed() {
+        let all =
+            |chance| -> Vec<f64> { (0..10_000).map(|seq| interval(&plan(0.2), chance, seq).as_secs_f64()).collect() };
+        let mut intervals = all(5);
+        assert_eq!(intervals, all(5));
+        assert_ne!(intervals, all(6));
+        intervals.sort_by(f64::total_cmp);
+        for (part, expected) in [(0, 24.0), (2500, 27.0), (5000, 30.0), (7500, 33.0), (9999, 36.0)] {
+            assert!((intervals[part] - expected).abs() < 0.3, "{part}: {}", intervals[part]);
+        }
+        assert!((0..100).all(|seq| interval(&plan(0.0), 5, seq) == INTERVAL));
+        assert!((0..100).all(|seq| interval(&plan(1.0), 5, seq) <= 2 * INTERVAL));
     }
 
     #[test]

@@ -311,7 +311,7 @@ pub(super) fn who(shard: &Shard, device: DeviceIx) -> String {
     let topology = &shard.common.plan.topology;
     let name = topology.user_name(topology.user_of(device));
     match topology.device_number(device) {
-        0 => name,
+        0 => name.into_owned(),
         number => format!("{name} device {number}"),
     }
 }

@@ -7,6 +7,7 @@ mod metrics;
 mod recorder;
 mod report;
 mod snapshot;
+mod step;
 
 pub use counts::{Connections, Offered, SteadyCounts};
 pub use latencies::{Latencies, MAX_LATENCY, STATS};
@@ -14,3 +15,4 @@ pub use metrics::{METRICS, Metric, MetricInfo, Slot};
 pub use recorder::{Before, Recorder};
 pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, Read, RunReport};
 pub use snapshot::{Event, GeneratorSample, PhaseName, ShardSnapshot, ShardSums, Snapshot};
+pub use step::{StepMark, StepRun};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
+use super::step::StepRun;
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
 
 /// How a run came to its end.
@@ -43,6 +44,8 @@ pub struct RunReport {
     pub devices_crashed: u64,
     /// Deliveries were still coming when the drain ended, so that what is missing may only be late.
     pub drain_cut_short: bool,
+    /// The scripted steps that began, in the order of their ends.
+    pub steps: Vec<StepRun>,
 }
 
 /// Application performance index over the deliveries of the steady window and those missing of it.

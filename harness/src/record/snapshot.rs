@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
 use super::latencies::Latencies;
+use super::step::StepMark;
 use crate::ledger::Seen;
 
 /// One shard's second. Latencies and events are new since the last one taken.
@@ -46,7 +47,8 @@ pub struct ShardSums {
 pub struct Event {
     /// Since the start of the run.
     pub at: Duration,
-    /// What kind: `connect_failed`, `retry`, `disconnect`, `reconnect`, `refused`, `phase`, `interrupt` or `warning`.
+    /// What kind: `connect_failed`, `retry`, `disconnect`, `reconnect`, `refused`, `phase`, `step`, `interrupt` or
+    /// `warning`.
     pub kind: &'static str,
     pub detail: String,
 }
@@ -111,6 +113,8 @@ pub struct Snapshot {
     pub latencies: Latencies,
     pub events: Vec<Event>,
     pub events_suppressed: u64,
+    /// What the scripted steps had to say since the snapshot before.
+    pub steps: Vec<StepMark>,
     /// Share of one processor that each shard used since the snapshot before, 0 to 1.
     pub shard_load: Vec<f64>,
     /// Share of the time since then in which each shard was ready to run and had no processor, 0 to 1.

@@ -29,6 +29,15 @@ pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
         "thresholds": verdict.thresholds.iter().map(|judged| {
             json!({ "expr": judged.expression, "value": judged.value, "ok": judged.ok })
         }).collect::<Vec<_>>(),
+        "steps": report.steps.iter().map(|step| {
+            json!({
+                "name": step.name,
+                "began_s": step.began.as_secs_f64(),
+                "took_s": step.took.as_secs_f64(),
+                "exit_code": step.exit_code,
+                "failure": step.failure,
+            })
+        }).collect::<Vec<_>>(),
         "diagnosis": [],
     });
     for counter in COUNTERS {

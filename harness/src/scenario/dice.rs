@@ -15,6 +15,8 @@ pub enum Use {
     Recall,
     Session,
     Leaving,
+    Rank,
+    HeartbeatJitter,
 }
 
 /// Uniform 64 bits for (seed, use, index).

@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::plan::{Place, Plan};
+use super::topology::RoomKind;
 use crate::units::{Span, show_count};
+
+/// The share of the rooms whose share of the messages is told.
+const HOT_PART: f64 = 0.2;
 
 /// Shows a plan; see [`Plan::explain`].
 #[derive(Debug)]
@@ -52,6 +56,15 @@ impl fmt::Display for Explained<'_> {
         let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
         writeln!(f, "uplink       {rate} messages/s ({kinds})")?;
         writeln!(f, "             contents of {:.0} bytes on average", plan.traffic.payload.mean())?;
+        let mut label = "hot rooms";
+        for kind in RoomKind::ALL {
+            if let Some(ranks) = plan.popularity.ranks(kind) {
+                let (part, share) = (HOT_PART * 100.0, ranks.share_of_first(HOT_PART) * 100.0);
+                let kind = kind.name();
+                writeln!(f, "{label:<12} {part:.0} % of the {kind} rooms take {share:.0} % of the messages in them")?;
+                label = "";
+            }
+        }
         writeln!(f, "downlink     {pushes:.0} expected pushes/s = {rate} x fan-out {:.2}", plan.mean_fan_out())?;
         let phases = &plan.phases;
         let connecting = f64::from(connections) / phases.connect_rate.as_per_second();
@@ -63,6 +76,10 @@ impl fmt::Display for Explained<'_> {
             Span(phases.hold),
             Span(phases.drain),
         )?;
+        for (i, step) in plan.steps.iter().enumerate() {
+            let label = if i == 0 { "steps" } else { "" };
+            writeln!(f, "{label:<12} {} into the traffic: {} ({})", Span(step.at), step.name, step.run)?;
+        }
         let addresses = plan.target.source_ips.len().max(1);
         writeln!(
             f,

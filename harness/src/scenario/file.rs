@@ -28,6 +28,8 @@ pub struct ScenarioFile {
     pub recall: RecallFile,
     pub deadline: DeadlineFile,
     pub generator: GeneratorFile,
+    /// Commands that are run at fixed moments of the traffic: `[[steps]]`.
+    pub steps: Vec<StepFile>,
 }
 
 /// Where the chat platform is and how a device gets in.
@@ -38,9 +40,9 @@ pub struct TargetFile {
     pub url: String,
     /// How frames look: see docs/protocol.md.
     pub protocol: ProtocolName,
-    /// HTTP headers of the upgrade request. `{user}` and `{device}` are filled in.
+    /// HTTP headers of the upgrade request. `{user}`, `{device}` and columns of `population.users_file` are filled in.
     pub headers: BTreeMap<String, String>,
-    /// Query parameters added to the address. `{user}` and `{device}` are filled in.
+    /// Query parameters added to the address, with the same placeholders.
     pub query: BTreeMap<String, String>,
     /// TCP, TLS, upgrade and joining the groups must be done within this time.
     pub connect_timeout: Span,
@@ -91,19 +93,31 @@ impl ProtocolName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PopulationFile {
-    /// Simulated people. Neighbours (0 and 1, 2 and 3 …) share a direct room.
+    /// Simulated people. Neighbours (0 and 1, 2 and 3 …) share a direct room. With `users_file`: so many of its first rows, all when left out.
     pub users: u64,
+    /// CSV file beside the scenario that names the users: a header with the column `user`, a row for each. Further columns such as
+    /// `token` fill placeholders of the same name.
+    pub users_file: String,
     /// Connections of each user. The first one sends, all receive.
     pub devices_per_user: u64,
     /// Group rooms: `{ count = 20, members = 50 }`. Members follow one another and wrap around.
     pub groups: Vec<GroupsFile>,
+    /// CSV file beside the scenario with further group rooms: columns `group` and `user`, a row for each member.
+    pub groups_file: String,
     /// Whether each device asks to join its groups when it connects; `false` when the platform knows the members.
     pub join_on_connect: bool,
 }
 
 impl Default for PopulationFile {
     fn default() -> Self {
-        Self { users: 100, devices_per_user: 1, groups: Vec::new(), join_on_connect: true }
+        Self {
+            users: 100,
+            users_file: String::new(),
+            devices_per_user: 1,
+            groups: Vec::new(),
+            groups_file: String::new(),
+            join_on_connect: true,
+        }
     }
 }
 
@@ -148,7 +162,9 @@ pub struct TrafficFile {
     pub arrivals: ArrivalsName,
     /// Weights of the kinds of message.
     pub mix: MixFile,
-    /// Sizes of the content by weight: `{ bytes = 256, weight = 9 }`.
+    /// Exponent of Zipf's law by which rooms of a kind are chosen: the room of rank r has the weight 1 / r^zipf. 0: all alike. 0 to 4.
+    pub zipf: f64,
+    /// Contents by weight: `{ bytes = 256, weight = 9, kind = "cjk" }`.
     pub payload: Vec<PayloadFile>,
     /// Whether who gets a direct message confirms it to its author: from the first device, once.
     pub receipts: bool,
@@ -160,7 +176,8 @@ impl Default for TrafficFile {
             rate: 50.0,
             arrivals: ArrivalsName::Poisson,
             mix: MixFile::default(),
-            payload: vec![PayloadFile { bytes: 256, weight: 1.0 }],
+            zipf: 0.0,
+            payload: vec![PayloadFile::default()],
             receipts: false,
         }
     }
@@ -192,12 +209,24 @@ pub struct PayloadFile {
     pub bytes: u64,
     /// Share relative to the other entries.
     pub weight: f64,
+    /// What the content is made of. `ascii`: letters and digits. `cjk`: Chinese characters, three bytes each. `emoji`: four bytes each.
+    /// `base64`: like a binary attachment in a text protocol.
+    pub kind: ContentKind,
 }
 
 impl Default for PayloadFile {
     fn default() -> Self {
-        Self { bytes: 256, weight: 1.0 }
+        Self { bytes: 256, weight: 1.0, kind: ContentKind::Ascii }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentKind {
+    Ascii,
+    Cjk,
+    Emoji,
+    Base64,
 }
 
 /// How a device shows that it is alive, and learns that its peer is.
@@ -208,13 +237,15 @@ pub struct HeartbeatFile {
     pub kind: HeartbeatName,
     /// Time between two heartbeats of a connection; the first comes at a random part of it.
     pub interval: Span,
+    /// Each interval is longer or shorter by chance, at most by this share of it, 0 to 1.
+    pub jitter: f64,
     /// An answer later than this ends the connection.
     pub timeout: Span,
 }
 
 impl Default for HeartbeatFile {
     fn default() -> Self {
-        Self { kind: HeartbeatName::Ping, interval: seconds(30), timeout: seconds(10) }
+        Self { kind: HeartbeatName::Ping, interval: seconds(30), jitter: 0.0, timeout: seconds(10) }
     }
 }
 
@@ -333,6 +364,26 @@ pub struct GeneratorFile {
 impl Default for GeneratorFile {
     fn default() -> Self {
         Self { shards: 0, send_queue: 256, max_lag: seconds(1) }
+    }
+}
+
+/// Something that is done to the platform at a fixed moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepFile {
+    /// When it begins, counted from the start of traffic.
+    pub at: Span,
+    /// Command line for `sh -c`, run beside the generator.
+    pub run: String,
+    /// For events and timeline; the command when left out.
+    pub name: String,
+    /// A step that takes longer is ended and has failed.
+    pub timeout: Span,
+}
+
+impl Default for StepFile {
+    fn default() -> Self {
+        Self { at: seconds(0), run: String::new(), name: String::new(), timeout: seconds(30) }
     }
 }
 

@@ -1,24 +1,31 @@
-//! What was asked: a scenario file becomes a [`Plan`]. Pure: reads no clock, opens no socket. The plan goes to the engine.
+//! What was asked: a scenario file, with the files of users and groups that it names, becomes a [`Plan`]. Reads no clock,
+//! opens no socket. The plan goes to the engine.
 
 pub mod dice;
 mod explain;
+mod feed;
 mod file;
 mod payload;
+mod people;
 mod plan;
+mod popularity;
 mod problem;
 mod recall;
 mod schedule;
 mod shape;
 mod source;
 mod split;
+mod texts;
 mod topology;
 mod validate;
 
-pub use file::ProtocolName;
-pub use payload::Payload;
+pub use file::{ContentKind, ProtocolName};
+pub use payload::{Payload, Shape};
 pub use plan::{
-    Arrivals, Generator, Heartbeat, HeartbeatKind, Offline, Phases, Place, Plan, Reconnect, Sessions, Target, Traffic,
+    Arrivals, Generator, Heartbeat, HeartbeatKind, Offline, Phases, Place, Plan, Reconnect, Sessions, Step, Target,
+    Traffic,
 };
+pub use popularity::{Popularity, Ranks};
 pub use problem::{Problem, Problems};
 pub use recall::Recall;
 pub use schedule::{Due, Schedule};
@@ -47,19 +54,20 @@ pub fn defaults() -> serde_json::Value {
     serde_json::to_value(ScenarioFile::default()).unwrap_or_default()
 }
 
-/// Reads the scenario `text` of the file `path`, with `--set` overrides over it.
+/// Reads the scenario `text` of the file `path`, beside which the files that it names are looked for, with `--set` overrides over it.
 pub fn load(text: &str, path: &str, sets: &[String], seed: u64) -> Loaded {
     let mut problems = Problems::of_file(path);
     let (mut table, origins) = source::read(text, sets, &mut problems);
     shape::check(&mut table, &origins, &mut problems);
-    let file = table.try_into::<ScenarioFile>().unwrap_or_else(|error| {
+    let mut file = table.try_into::<ScenarioFile>().unwrap_or_else(|error| {
         problems.push(Problem::nowhere(error.message().to_owned()));
         ScenarioFile::default()
     });
+    let fed = feed::read(&mut file.population, std::path::Path::new(path), &origins, &mut problems);
     let thresholds = file.thresholds.clone();
     let as_run = serde_json::to_value(&file).unwrap_or_default();
     let stem = std::path::Path::new(path).file_stem().map_or("run".into(), |stem| stem.to_string_lossy());
-    let plan = validate::validate(file, &stem, seed, &origins, &mut problems).filter(|_| problems.is_empty());
+    let plan = validate::validate(file, fed, &stem, seed, &origins, &mut problems).filter(|_| problems.is_empty());
     Loaded { plan, problems, origins, thresholds, as_run }
 }
 
@@ -153,6 +161,48 @@ mod tests {
         let shown = problems_of(GOOD, &["traffic.mix.group=1", "population.users=1"]);
         assert!(shown.contains("traffic.mix.group needs population.groups"), "{shown}");
         assert!(shown.contains("traffic.mix.direct needs population.users to be 2 or more"), "{shown}");
+    }
+
+    #[test]
+    fn the_plan_tells_how_much_the_popular_rooms_take() {
+        let sets = ["population.users=200", "traffic.zipf=1"].map(str::to_owned);
+        let shown = load(GOOD, "s.toml", &sets, 1).plan.unwrap().explain().to_string();
+        assert!(shown.contains("hot rooms    20 % of the direct rooms take 69 % of the messages in them"), "{shown}");
+        assert!(!load(GOOD, "s.toml", &[], 1).plan.unwrap().explain().to_string().contains("hot rooms"));
+    }
+
+    #[test]
+    fn an_exponent_or_a_number_of_rooms_beyond_reason_is_refused() {
+        let shown = problems_of(GOOD, &["traffic.zipf=4.5", "heartbeat.jitter=2"]);
+        assert!(shown.contains("traffic.zipf is 4.5; write 0 to 4"), "{shown}");
+        assert!(shown.contains("heartbeat.jitter is 2; write 0 to 1"), "{shown}");
+        let shown = problems_of(GOOD, &["traffic.zipf=1", "population.users=9000000"]);
+        assert!(shown.contains("traffic.zipf cannot rank 4500000 direct rooms, at most 4000000"), "{shown}");
+    }
+
+    #[test]
+    fn steps_outside_of_the_traffic_or_without_a_command_are_refused_with_their_lines() {
+        let text = format!(
+            "{GOOD}[phases]\nramp = \"1s\"\nwarmup = \"1s\"\nhold = \"8s\"\n[[steps]]\nat = \"10s\"\nrun = \"true\"\n\
+             [[steps]]\nat = \"1s\"\ntimeout = \"0s\"\nrum = \"x\"\n"
+        );
+        let shown = problems_of(&text, &[]);
+        for expected in [
+            "s.toml:13:1: steps[0].at is 10s, but ramp, warmup and hold last 10s; write less",
+            "steps[1].run is missing",
+            "s.toml:17:1: steps[1].timeout must be longer than 0s",
+            "s.toml:18:1: unknown key 'rum' in [steps[1]]; did you mean 'run'?",
+        ] {
+            assert!(shown.contains(expected), "missing: {expected}\nin:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_step_without_a_name_is_called_by_its_command() {
+        let text = format!("{GOOD}[[steps]]\nat = \"2s\"\nrun = \"docker stop rabbit\"\n");
+        let plan = load(&text, "s.toml", &[], 1).plan.unwrap();
+        assert_eq!((plan.steps[0].name.as_str(), plan.steps[0].timeout.as_secs()), ("docker stop rabbit", 30));
+        assert!(plan.explain().to_string().contains("steps        2s into the traffic: docker stop rabbit"));
     }
 
     #[test]

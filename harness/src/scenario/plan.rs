@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::file::ProtocolName;
 use super::payload::Payload;
+use super::popularity::Popularity;
 use super::recall::Recall;
 use super::topology::{RoomKind, Topology};
 use crate::units::Rate;
@@ -19,6 +20,8 @@ pub struct Plan {
     pub join_on_connect: bool,
     pub phases: Phases,
     pub traffic: Traffic,
+    /// How often each room is written in.
+    pub popularity: Popularity,
     /// `None`: no heartbeats.
     pub heartbeat: Option<Heartbeat>,
     pub reconnect: Reconnect,
@@ -31,6 +34,7 @@ pub struct Plan {
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,
+    pub steps: Vec<Step>,
     /// Expressions as written; `verdict` parses them.
     pub thresholds: Vec<String>,
 }
@@ -39,7 +43,7 @@ pub struct Plan {
 pub struct Target {
     pub place: Place,
     pub protocol: ProtocolName,
-    /// Name and value, with `{user}` and `{device}` not yet filled in; likewise `query`.
+    /// Name and value, with placeholders not yet filled in; likewise `query`.
     pub headers: Vec<(String, String)>,
     pub query: Vec<(String, String)>,
     pub connect_timeout: Duration,
@@ -110,10 +114,12 @@ pub enum Arrivals {
     Poisson,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heartbeat {
     pub kind: HeartbeatKind,
     pub interval: Duration,
+    /// Each interval is longer or shorter by at most this share of it, 0 to 1.
+    pub jitter: f64,
     pub timeout: Duration,
 }
 
@@ -141,6 +147,17 @@ pub struct Generator {
     pub max_lag: Duration,
 }
 
+/// A command that is run at a fixed moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// From the start of traffic.
+    pub at: Duration,
+    pub name: String,
+    /// For `sh -c`.
+    pub run: String,
+    pub timeout: Duration,
+}
+
 impl Plan {
     /// Mean number of devices that must get a message, over the mix.
     pub fn mean_fan_out(&self) -> f64 {
@@ -152,12 +169,18 @@ impl Plan {
             .map(|(kind, share)| match kind {
                 RoomKind::Direct => share * (2.0 * devices - 1.0),
                 RoomKind::Group if groups == 0 => 0.0,
-                RoomKind::Group => {
-                    let members: u64 = (0..groups).filter_map(|g| self.topology.members_of(g)).map(u64::from).sum();
-                    share * (members as f64 / f64::from(groups) * devices - 1.0)
-                }
+                RoomKind::Group => share * (self.mean_members() * devices - 1.0),
                 RoomKind::System => share * devices,
             })
             .sum()
+    }
+
+    /// Mean members of the group that a message goes to.
+    fn mean_members(&self) -> f64 {
+        let members = |group| f64::from(self.topology.members_of(group).unwrap_or(0));
+        match self.popularity.ranks(RoomKind::Group) {
+            Some(ranks) => ranks.shares().map(|(group, share)| share * members(group)).sum(),
+            None => (0..self.topology.group_count()).map(members).sum::<f64>() / f64::from(self.topology.group_count()),
+        }
     }
 }

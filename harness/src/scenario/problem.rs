@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::source::Origin;
+use super::source::{Origin, Origins};
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,11 @@ pub struct Problem {
 impl Problem {
     pub fn at(origin: Origin, message: String) -> Self {
         Self { origin: Some(origin), message }
+    }
+
+    /// A problem of the value at `path`, or of the table around it.
+    pub fn of(origins: &Origins, path: &str, message: String) -> Self {
+        Self { origin: origins.of(path).cloned(), message }
     }
 
     /// A problem of something that is not written anywhere, such as a missing key.
@@ -55,7 +60,9 @@ impl fmt::Display for Problems {
             }
             match &problem.origin {
                 Some(origin @ Origin::File { .. }) => write!(f, "{file}:{origin}: {}", problem.message)?,
-                Some(origin @ Origin::Set { .. }) => write!(f, "{origin}: {}", problem.message)?,
+                Some(origin @ (Origin::Set { .. } | Origin::Table { .. })) => {
+                    write!(f, "{origin}: {}", problem.message)?;
+                }
                 None => write!(f, "{file}: {}", problem.message)?,
             }
         }

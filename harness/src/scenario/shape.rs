@@ -130,10 +130,7 @@ impl<'a> Checker<'a> {
     }
 
     fn report(&mut self, path: &str, message: &str) {
-        self.problems.push(match self.origins.of(path) {
-            Some(origin) => Problem::at(origin.clone(), message.to_owned()),
-            None => Problem::nowhere(message.to_owned()),
-        });
+        self.problems.push(Problem::of(self.origins, path, message.to_owned()));
     }
 }
 

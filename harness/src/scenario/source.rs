@@ -12,8 +12,18 @@ use super::problem::{Problem, Problems};
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    File { line: usize, column: usize },
-    Set { text: String },
+    File {
+        line: usize,
+        column: usize,
+    },
+    Set {
+        text: String,
+    },
+    /// A row of a file that the scenario names.
+    Table {
+        file: String,
+        line: u64,
+    },
 }
 
 impl fmt::Display for Origin {
@@ -21,6 +31,7 @@ impl fmt::Display for Origin {
         match self {
             Self::File { line, column } => write!(f, "{line}:{column}"),
             Self::Set { text } => write!(f, "--set {text}"),
+            Self::Table { file, line } => write!(f, "{file}:{line}"),
         }
     }
 }
@@ -30,6 +41,11 @@ impl fmt::Display for Origin {
 pub struct Origins(BTreeMap<String, Origin>);
 
 impl Origins {
+    /// Whether `path` itself was written.
+    pub fn is_written(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// Where `path` was written, or else the innermost table around it that was.
     pub fn of(&self, path: &str) -> Option<&Origin> {
         let mut path = path;

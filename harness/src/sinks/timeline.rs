@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Sink;
 use crate::ledger::Seen;
-use crate::record::{Connections, GeneratorSample, Offered, STATS, Snapshot};
+use crate::record::{Connections, GeneratorSample, Offered, STATS, Snapshot, StepMark};
 
 #[derive(Debug)]
 pub struct Timeline {
@@ -52,7 +52,7 @@ impl Timeline {
                 "tcp_time_wait": sample.tcp_time_wait,
             })
         });
-        json!({
+        let mut line = json!({
             "t": round(snapshot.at.as_secs_f64()),
             "phase": snapshot.phase.name(),
             "connections": {
@@ -94,7 +94,28 @@ impl Timeline {
             },
             "latency_us": latencies(snapshot),
             "generator": generator,
-        })
+        });
+        if !snapshot.steps.is_empty() {
+            line["steps"] = snapshot.steps.iter().map(step).collect();
+        }
+        line
+    }
+}
+
+fn step(mark: &StepMark) -> Value {
+    match mark {
+        StepMark::Began { at, name, command } => {
+            json!({ "t": round(at.as_secs_f64()), "name": name, "mark": "begin", "run": command })
+        }
+        StepMark::Ended(run) => json!({
+            "t": round((run.began + run.took).as_secs_f64()),
+            "name": run.name,
+            "mark": "end",
+            "seconds": round(run.took.as_secs_f64()),
+            "exit_code": run.exit_code,
+            "failure": run.failure,
+            "output": run.output,
+        }),
     }
 }
 

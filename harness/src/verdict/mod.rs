@@ -144,6 +144,8 @@ fn unfitness(report: &RunReport) -> Vec<String> {
             show_micros(MAX_READ_DELAY.as_micros() as f64)
         ));
     }
+    let failed = report.steps.iter().filter_map(|step| Some((&step.name, step.failure.as_ref()?)));
+    reasons.extend(failed.map(|(name, why)| format!("the step '{name}' failed, so this was another test: it {why}")));
     if report.drain_cut_short {
         reasons.push("deliveries were still coming when the drain ended, so the missing ones may only be late; lengthen phases.drain".to_owned());
     }

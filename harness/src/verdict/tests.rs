@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
-use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts};
+use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts, StepRun};
 use crate::scenario::RoomKind;
 
 /// Makes a good run bad.
@@ -36,6 +36,7 @@ fn good() -> RunReport {
         shards_lost: 0,
         devices_crashed: 0,
         drain_cut_short: false,
+        steps: Vec::new(),
     }
 }
 
@@ -145,4 +146,22 @@ fn counts_of_deliveries_say_nothing_when_none_was_expected_or_acknowledged() {
     assert_eq!(judged(&report, &["deliveries.missing == 0"]).0, Outcome::Pass);
     report.deliveries = Deliveries::default();
     assert_eq!(judged(&report, &["deliveries.missing == 0"]).0, Outcome::Inconclusive);
+}
+
+#[test]
+fn a_step_that_failed_proves_nothing_and_one_that_went_well_leaves_the_verdict() {
+    let step = StepRun {
+        name: "broker outage".to_owned(),
+        began: Duration::from_secs(20),
+        took: Duration::from_secs(1),
+        exit_code: Some(0),
+        failure: None,
+        output: String::new(),
+    };
+    let mut report = RunReport { steps: vec![step], ..good() };
+    assert_eq!(judged(&report, &[]).0, Outcome::Pass);
+    report.steps[0].failure = Some("ended with exit code 1".to_owned());
+    let (outcome, reasons) = judged(&report, &["deliveries.lost == 1"]);
+    assert_eq!(outcome, Outcome::Inconclusive);
+    assert!(reasons.contains("the step 'broker outage' failed"), "{reasons}");
 }

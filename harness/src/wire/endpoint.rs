@@ -14,13 +14,14 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::codec::Codec;
 use super::upgrade::Request;
+use crate::template;
 
 /// The target as the plan gives it.
 #[derive(Debug, Clone)]
 pub struct EndpointConfig<'a> {
     pub url: &'a str,
     pub codec: Codec,
-    /// Name and value, `{user}` and `{device}` not yet filled in; likewise `query`.
+    /// Name and value, placeholders not yet filled in; likewise `query`.
     pub headers: &'a [(String, String)],
     pub query: &'a [(String, String)],
     pub connect_timeout: Duration,
@@ -66,6 +67,8 @@ pub struct Identity<'a> {
     pub user: &'a str,
     /// Number of the device among those of its user.
     pub device: u32,
+    /// Further placeholders with their values.
+    pub fields: &'a [(&'a str, &'a str)],
 }
 
 impl Endpoint {
@@ -180,7 +183,13 @@ fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, EndpointError> 
 }
 
 fn fill(template: &str, identity: Identity<'_>) -> String {
-    template.replace("{user}", identity.user).replace("{device}", &identity.device.to_string())
+    let device = identity.device.to_string();
+    let field = |name: &str| identity.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| *value);
+    template::fill(template, |name| match name {
+        "user" => Some(identity.user),
+        "device" => Some(&device),
+        name => field(name),
+    })
 }
 
 /// Encodes all but the unreserved characters of RFC 3986.

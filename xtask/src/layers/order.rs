@@ -14,7 +14,7 @@ struct Layer {
 
 /// The order, lowest first.
 const LAYERS: &[Layer] = &[
-    Layer { modules: &["units", "clock"], neighbours: &[("clock", "units")], never: &[] },
+    Layer { modules: &["units", "clock", "shell", "template"], neighbours: &[("clock", "units")], never: &[] },
     Layer { modules: &["scenario", "wire"], neighbours: &[], never: &[] },
     Layer { modules: &["ledger"], neighbours: &[], never: &[] },
     Layer { modules: &["record"], neighbours: &[], never: &[] },

@@ -1,14 +1,21 @@
 //! Who shares a room with whom, by arithmetic alone: users, devices, rooms and streams have numbers, and every
-//! relation between them is computed, never stored. So any receiver, in any shard or agent, can tell from a stream's
-//! number who sent it and who must get it.
+//! relation between them is computed, never stored, but for groups that a file lists. So any receiver, in any shard or
+//! agent, can tell from a stream's number who sent it and who must get it.
+
+mod listed;
+mod names;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use super::people::People;
+pub use listed::Listed;
+pub use names::PLATFORM;
 
 /// Streams are numbered in 26 bits of the message id.
 pub const STREAM_LIMIT: u64 = 1 << 26;
-
-/// Name of the account that sends system messages.
-pub const PLATFORM: &str = "platform";
 
 /// A simulated person; the platform's account comes after all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,8 +86,14 @@ pub struct Topology {
     devices_per_user: u32,
     has_platform: bool,
     classes: Vec<GroupClass>,
+    /// Groups of `classes`, and the end of their streams; the listed ones follow.
+    class_groups: u32,
+    class_stream_end: u32,
+    listed: Option<Arc<Listed>>,
     group_count: u32,
     group_stream_end: u32,
+    /// `None`: users are named by their numbers.
+    people: Option<Arc<People>>,
 }
 
 impl Topology {
@@ -104,7 +117,33 @@ impl Topology {
             return None;
         }
         let (group_count, group_stream_end) = (u32::try_from(group).ok()?, u32::try_from(stream).ok()?);
-        Some(Self { users, devices_per_user, has_platform, classes, group_count, group_stream_end })
+        Some(Self {
+            users,
+            devices_per_user,
+            has_platform,
+            classes,
+            class_groups: group_count,
+            class_stream_end: group_stream_end,
+            listed: None,
+            group_count,
+            group_stream_end,
+            people: None,
+        })
+    }
+
+    /// With the groups that a file lists behind the others. `None` when there would be more than [`STREAM_LIMIT`] streams.
+    pub fn with_listed(self, listed: Listed) -> Option<Self> {
+        let group_count = self.class_groups.checked_add(listed.group_count())?;
+        let group_stream_end = self.class_stream_end.checked_add(listed.seat_count())?;
+        if u64::from(group_stream_end) + u64::from(self.users) > STREAM_LIMIT {
+            return None;
+        }
+        Some(Self { listed: Some(Arc::new(listed)), group_count, group_stream_end, ..self })
+    }
+
+    /// With the names that a file gives, one for each user.
+    pub fn with_people(self, people: Arc<People>) -> Self {
+        Self { people: Some(people), ..self }
     }
 
     /// All accounts: the simulated people and, last, the platform.
@@ -127,6 +166,15 @@ impl Topology {
 
     pub fn group_count(&self) -> u32 {
         self.group_count
+    }
+
+    /// Rooms of one kind.
+    pub fn room_count(&self, kind: RoomKind) -> u32 {
+        match kind {
+            RoomKind::Direct => self.direct_streams() / 2,
+            RoomKind::Group => self.group_count,
+            RoomKind::System => self.users,
+        }
     }
 
     pub fn devices_of(&self, user: UserIx) -> Range<u32> {
@@ -159,23 +207,6 @@ impl Topology {
         DeviceIx(user.0 * self.devices_per_user)
     }
 
-    pub fn user_name(&self, user: UserIx) -> String {
-        if user.0 == self.users { PLATFORM.to_owned() } else { format!("user_{}", user.0) }
-    }
-
-    pub fn group_name(group: u32) -> String {
-        format!("group_{group}")
-    }
-
-    /// To whom a message of this stream is addressed.
-    pub fn address_of(&self, stream: &Stream) -> String {
-        match stream.kind {
-            RoomKind::Direct => self.user_name(UserIx(stream.sender.0 ^ 1)),
-            RoomKind::Group => Self::group_name(stream.room.0 - self.direct_streams() / 2),
-            RoomKind::System => self.user_name(UserIx(stream.room.0 - self.direct_streams() / 2 - self.group_count)),
-        }
-    }
-
     /// `None` for a number that is no stream of this topology.
     pub fn stream(&self, ix: StreamIx) -> Option<Stream> {
         let direct = self.direct_streams();
@@ -183,7 +214,7 @@ impl Topology {
             let (room, sender) = (RoomIx(ix.0 / 2), UserIx(ix.0));
             return Some(Stream { kind: RoomKind::Direct, room, sender, position: ix.0 % 2, room_streams: 2 });
         }
-        if ix.0 < self.group_stream_end {
+        if ix.0 < self.class_stream_end {
             let class = self.classes.iter().rev().find(|class| class.first_stream <= ix.0)?;
             let seat = ix.0 - class.first_stream;
             return Some(Stream {
@@ -192,6 +223,16 @@ impl Topology {
                 sender: self.user_at(class.first_place + u64::from(seat)),
                 position: seat % class.members,
                 room_streams: class.members,
+            });
+        }
+        if ix.0 < self.group_stream_end {
+            let seat = self.listed.as_ref()?.seat(ix.0 - self.class_stream_end);
+            return Some(Stream {
+                kind: RoomKind::Group,
+                room: RoomIx(direct / 2 + self.class_groups + seat.group),
+                sender: seat.user,
+                position: seat.position,
+                room_streams: seat.members,
             });
         }
         let user = ix.0 - self.group_stream_end;
@@ -210,6 +251,10 @@ impl Topology {
 
     /// Stream of a group's member by position. `group` and `position` must be in range.
     pub fn group_stream(&self, group: u32, position: u32) -> Option<StreamIx> {
+        if group >= self.class_groups {
+            let first = self.listed.as_ref()?.first_seat(group - self.class_groups);
+            return Some(StreamIx(self.class_stream_end + first + position));
+        }
         let class = self.class_of(group)?;
         Some(StreamIx(class.first_stream + (group - class.first_group) * class.members + position))
     }
@@ -219,12 +264,16 @@ impl Topology {
     }
 
     pub fn members_of(&self, group: u32) -> Option<u32> {
-        self.class_of(group).map(|class| class.members)
+        match self.listed_members(group) {
+            Some(members) => Some(members.len() as u32),
+            None => self.class_of(group).map(|class| class.members),
+        }
     }
 
     /// Members of the smallest group; 0 when there is none.
     pub fn smallest_group(&self) -> u32 {
-        self.classes.iter().map(|class| class.members).min().unwrap_or(0)
+        let listed = self.listed.as_ref().and_then(|listed| listed.smallest());
+        self.classes.iter().map(|class| class.members).chain(listed).min().unwrap_or(0)
     }
 
     /// The groups a user is in.
@@ -243,6 +292,8 @@ impl Topology {
                 seat += circle;
             }
         }
+        let listed = self.listed.iter().flat_map(|listed| listed.groups_of(user));
+        groups.extend(listed.map(|group| self.class_groups + group));
         groups
     }
 
@@ -257,7 +308,11 @@ impl Topology {
         match stream.kind {
             RoomKind::Direct => user.0 / 2 == stream.room.0,
             RoomKind::Group => {
-                let Some((first, members)) = self.seats_of(stream.room.0 - direct_rooms) else { return false };
+                let group = stream.room.0 - direct_rooms;
+                if let Some(members) = self.listed_members(group) {
+                    return members.binary_search(&user).is_ok();
+                }
+                let Some((first, members)) = self.seats_of(group) else { return false };
                 let circle = u64::from(self.users);
                 user.0 < self.users && (u64::from(user.0) + circle - first % circle) % circle < members
             }
@@ -275,7 +330,11 @@ impl Topology {
         match stream.kind {
             RoomKind::Direct => [stream.room.0 * 2, stream.room.0 * 2 + 1].map(UserIx).into_iter().for_each(user),
             RoomKind::Group => {
-                let (first, members) = self.seats_of(stream.room.0 - direct_rooms).unwrap_or((0, 0));
+                let group = stream.room.0 - direct_rooms;
+                if let Some(members) = self.listed_members(group) {
+                    return members.iter().copied().for_each(user);
+                }
+                let (first, members) = self.seats_of(group).unwrap_or((0, 0));
                 (first..first + members).for_each(|place| user(self.user_at(place)));
             }
             RoomKind::System => user(UserIx(stream.room.0 - direct_rooms - self.group_count)),
@@ -291,6 +350,11 @@ impl Topology {
         }
     }
 
+    /// In order of their numbers; `None` when the group is none of a file.
+    fn listed_members(&self, group: u32) -> Option<&[UserIx]> {
+        Some(self.listed.as_ref()?.members(group.checked_sub(self.class_groups)?))
+    }
+
     /// First place on the unrolled circle, and members, of a group.
     fn seats_of(&self, group: u32) -> Option<(u64, u64)> {
         let class = self.class_of(group)?;
@@ -304,69 +368,5 @@ impl Topology {
 
     fn user_at(&self, place: u64) -> UserIx {
         UserIx((place % u64::from(self.users)) as u32)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn topologies() -> impl Strategy<Value = Topology> {
-        (1_u32..40, 1_u32..4, any::<bool>()).prop_flat_map(|(users, devices, platform)| {
-            proptest::collection::vec((1_u32..5, 1_u32..=users), 0..3)
-                .prop_map(move |groups| Topology::new(users, devices, &groups, platform).expect("small"))
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn recipients_listed_tested_and_counted_agree(topology in topologies()) {
-            for ix in 0.. {
-                let Some(stream) = topology.stream(StreamIx(ix)) else { break };
-                let mut listed = HashSet::new();
-                topology.for_each_recipient(&stream, |device| {
-                    assert!(listed.insert(device), "listed twice");
-                });
-                let tested: HashSet<_> =
-                    (0..topology.device_count()).map(DeviceIx).filter(|d| topology.receives(&stream, *d)).collect();
-                prop_assert_eq!(listed.len() as u32, topology.fan_out(&stream));
-                prop_assert_eq!(listed, tested);
-            }
-        }
-
-        #[test]
-        fn groups_of_a_user_are_those_in_which_it_has_a_stream(topology in topologies()) {
-            for user in (0..topology.user_count()).map(UserIx) {
-                let listed: HashSet<u32> = topology.groups_of(user).into_iter().collect();
-                let mut sending = HashSet::new();
-                for group in 0..topology.group_count() {
-                    for position in 0..topology.members_of(group).unwrap() {
-                        let stream = topology.stream(topology.group_stream(group, position).unwrap()).unwrap();
-                        prop_assert_eq!(stream.position, position);
-                        if stream.sender == user {
-                            prop_assert!(sending.insert(group));
-                        }
-                    }
-                }
-                prop_assert_eq!(&listed, &sending);
-            }
-        }
-
-        #[test]
-        fn every_device_belongs_to_the_user_that_lists_it(topology in topologies()) {
-            let mut next = 0;
-            for user in (0..topology.user_count()).map(UserIx) {
-                for device in topology.devices_of(user) {
-                    prop_assert_eq!(device, next);
-                    prop_assert_eq!(topology.user_of(DeviceIx(device)), user);
-                    next += 1;
-                }
-            }
-            prop_assert_eq!(next, topology.device_count());
-        }
     }
 }
