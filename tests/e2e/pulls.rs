@@ -159,6 +159,24 @@ fn a_recall_that_overtakes_its_message_is_seen_and_loses_nothing() {
 }
 
 #[test]
+fn what_is_sent_to_all_reaches_everybody_present_or_not() {
+    const MORE: &str = "offline = { pull = true, page = 7 }\n\
+                        sessions = { share = 0.5, online = \"1s\", away = \"500ms\" }\n";
+    let scenario = Scenario { mix: (0, 0, 1), rate: 40, system_to_all: 0.5, ..rooms(MORE) };
+    let (result, truth) = run(scenario, &["drop:every=50", "offline_drop:every=30"]);
+    check(
+        &result,
+        &truth,
+        &[
+            ("deliveries.lost", truth.count("drop") + truth.count("offline_drop")),
+            ("deliveries.expected", truth.count("fan_out") + truth.count("stored") + truth.count("offline_drop")),
+            ("deliveries.misrouted", 0),
+        ],
+    );
+    result.check(result.count("deliveries.expected") > 15 * result.count("messages.dispatched"), "half go to all");
+}
+
+#[test]
 fn receipts_that_the_server_drops_are_missing() {
     let scenario = Scenario { devices_per_user: 2, receipts: true, ..Scenario::against("") };
     let (result, truth) = run(scenario, &["receipt_drop:every=10"]);

@@ -24,6 +24,8 @@ pub struct Scenario {
     /// Weights of direct, group and system messages.
     pub mix: (u32, u32, u32),
     pub receipts: bool,
+    /// Share of the system messages.
+    pub system_to_all: f64,
     pub heartbeat: &'static str,
     pub deadline: &'static str,
     pub shards: u32,
@@ -51,6 +53,7 @@ impl Scenario {
             arrivals: "poisson",
             mix: (1, 0, 0),
             receipts: false,
+            system_to_all: 0.0,
             heartbeat: "none",
             deadline: "5s",
             shards: 2,
@@ -77,7 +80,7 @@ impl fmt::Display for Scenario {
         writeln!(f, "[phases]\nconnect_rate = {connect_rate}\nramp = \"{ramp}\"\nwarmup = \"{warmup}\"")?;
         writeln!(f, "hold = \"{hold}\"\ndrain = \"{drain}\"")?;
         writeln!(f, "[traffic]\nrate = {rate}\narrivals = \"{arrivals}\"")?;
-        writeln!(f, "receipts = {receipts}")?;
+        writeln!(f, "receipts = {receipts}\nsystem_to_all = {:?}", self.system_to_all)?;
         writeln!(f, "mix = {{ direct = {direct}, group = {group}, system = {system} }}")?;
         writeln!(f, "payload = [{{ bytes = 64, weight = 9 }}, {{ bytes = 1024, weight = 1 }}]")?;
         writeln!(f, "[heartbeat]\nkind = \"{heartbeat}\"\ninterval = \"1s\"\ntimeout = \"5s\"")?;

@@ -168,6 +168,8 @@ pub struct TrafficFile {
     pub payload: Vec<PayloadFile>,
     /// Whether who gets a direct message confirms it to its author: from the first device, once.
     pub receipts: bool,
+    /// Share of the system messages that go to all users at once, 0 to 1; the others go to one user each.
+    pub system_to_all: f64,
 }
 
 impl Default for TrafficFile {
@@ -179,6 +181,7 @@ impl Default for TrafficFile {
             zipf: 0.0,
             payload: vec![PayloadFile::default()],
             receipts: false,
+            system_to_all: 0.0,
         }
     }
 }

@@ -89,6 +89,8 @@ pub struct Traffic {
     pub payload: Payload,
     /// The first device of whom a direct message is for tells its author that it came.
     pub receipts: bool,
+    /// Share of the system messages that go to everybody, 0 to 1.
+    pub system_to_all: f64,
 }
 
 /// Every device pulls what it missed each time that it connects.
@@ -170,7 +172,11 @@ impl Plan {
                 RoomKind::Direct => share * (2.0 * devices - 1.0),
                 RoomKind::Group if groups == 0 => 0.0,
                 RoomKind::Group => share * (self.mean_members() * devices - 1.0),
-                RoomKind::System => share * devices,
+                RoomKind::System => {
+                    let users = f64::from(self.topology.room_count(RoomKind::System));
+                    let to_all = self.traffic.system_to_all;
+                    share * devices * (1.0 - to_all + to_all * users)
+                }
             })
             .sum()
     }

@@ -113,7 +113,7 @@ impl Topology {
             let seats = u64::from(count) * u64::from(members);
             (place, group, stream) = (place + seats, group + u64::from(count), stream + seats);
         }
-        if stream + u64::from(users) > STREAM_LIMIT {
+        if stream + u64::from(users) + 1 > STREAM_LIMIT {
             return None;
         }
         let (group_count, group_stream_end) = (u32::try_from(group).ok()?, u32::try_from(stream).ok()?);
@@ -135,7 +135,7 @@ impl Topology {
     pub fn with_listed(self, listed: Listed) -> Option<Self> {
         let group_count = self.class_groups.checked_add(listed.group_count())?;
         let group_stream_end = self.class_stream_end.checked_add(listed.seat_count())?;
-        if u64::from(group_stream_end) + u64::from(self.users) > STREAM_LIMIT {
+        if u64::from(group_stream_end) + u64::from(self.users) + 1 > STREAM_LIMIT {
             return None;
         }
         Some(Self { listed: Some(Arc::new(listed)), group_count, group_stream_end, ..self })
@@ -236,7 +236,8 @@ impl Topology {
             });
         }
         let user = ix.0 - self.group_stream_end;
-        (self.has_platform && user < self.users).then(|| Stream {
+        // Behind those to one user each comes the one to all.
+        (self.has_platform && user <= self.users).then(|| Stream {
             kind: RoomKind::System,
             room: RoomIx(direct / 2 + self.group_count + user),
             sender: UserIx(self.users),
@@ -257,6 +258,17 @@ impl Topology {
         }
         let class = self.class_of(group)?;
         Some(StreamIx(class.first_stream + (group - class.first_group) * class.members + position))
+    }
+
+    /// The platform's messages to everybody.
+    pub fn broadcast_stream(&self) -> StreamIx {
+        StreamIx(self.group_stream_end + self.users)
+    }
+
+    /// Whom a stream of system messages is for; `None`: everybody.
+    fn notified(&self, stream: &Stream) -> Option<UserIx> {
+        let user = stream.room.0 - self.direct_streams() / 2 - self.group_count;
+        (user < self.users).then_some(UserIx(user))
     }
 
     pub fn system_stream(&self, to: UserIx) -> StreamIx {
@@ -316,7 +328,7 @@ impl Topology {
                 let circle = u64::from(self.users);
                 user.0 < self.users && (u64::from(user.0) + circle - first % circle) % circle < members
             }
-            RoomKind::System => user.0 == stream.room.0 - direct_rooms - self.group_count,
+            RoomKind::System => self.notified(stream).map_or(user.0 < self.users, |one| user == one),
         }
     }
 
@@ -337,7 +349,10 @@ impl Topology {
                 let (first, members) = self.seats_of(group).unwrap_or((0, 0));
                 (first..first + members).for_each(|place| user(self.user_at(place)));
             }
-            RoomKind::System => user(UserIx(stream.room.0 - direct_rooms - self.group_count)),
+            RoomKind::System => match self.notified(stream) {
+                Some(one) => user(one),
+                None => (0..self.users).map(UserIx).for_each(user),
+            },
         }
     }
 
@@ -346,7 +361,7 @@ impl Topology {
         match stream.kind {
             RoomKind::Direct => 2 * self.devices_per_user - 1,
             RoomKind::Group => stream.room_streams * self.devices_per_user - 1,
-            RoomKind::System => self.devices_per_user,
+            RoomKind::System => self.notified(stream).map_or(self.users, |_| 1) * self.devices_per_user,
         }
     }
 

@@ -6,6 +6,8 @@ use super::{RoomKind, Stream, Topology, UserIx};
 
 /// Name of the account that sends system messages.
 pub const PLATFORM: &str = "platform";
+/// To whom it sends what is for all.
+const EVERYBODY: &str = "*";
 
 impl Topology {
     pub fn user_name(&self, user: UserIx) -> Cow<'_, str> {
@@ -34,7 +36,10 @@ impl Topology {
         match stream.kind {
             RoomKind::Direct => self.user_name(UserIx(stream.sender.0 ^ 1)),
             RoomKind::Group => self.group_name(stream.room.0 - self.direct_streams() / 2),
-            RoomKind::System => self.user_name(UserIx(stream.room.0 - self.direct_streams() / 2 - self.group_count)),
+            RoomKind::System => match self.notified(stream) {
+                None => EVERYBODY.into(),
+                Some(user) => self.user_name(user),
+            },
         }
     }
 }

@@ -85,4 +85,8 @@ fn listed_groups_follow_the_computed_ones_under_their_names_and_one_without_memb
     assert_eq!((stream.sender, topology.address_of(&stream).as_ref()), (UserIx(4), "red"));
     let system = topology.stream(topology.system_stream(UserIx(2))).unwrap();
     assert_eq!((system.kind, topology.address_of(&system).as_ref()), (RoomKind::System, "user_2"));
+    let all = topology.stream(topology.broadcast_stream()).unwrap();
+    assert_eq!((topology.address_of(&all).as_ref(), topology.fan_out(&all)), ("*", 5));
+    assert!((0..5).all(|device| topology.receives(&all, DeviceIx(device))));
+    assert!(!topology.receives(&all, topology.sending_device(all.sender)), "the platform does not notify itself");
 }

@@ -52,6 +52,7 @@ impl Check<'_> {
             ],
             payload: Payload::new(&entries),
             receipts: file.receipts,
+            system_to_all: self.number("traffic.system_to_all", file.system_to_all, 0.0..=1.0),
         }
     }
 
@@ -112,6 +113,7 @@ impl Check<'_> {
                     1.0 / (f64::from(topology.room_count(kind)) * smallest).max(1.0)
                 }
             };
+            let busiest = if kind == RoomKind::System { busiest.max(traffic.system_to_all) } else { busiest };
             if messages * share * busiest > MAX_STREAM_MESSAGES {
                 let message =
                     "sends more messages in one room than a message id can number; lower it, or add users or rooms";
