@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::tokens::TokenError;
 use super::upgrade::UpgradeError;
 
 /// Kinds of failure to connect.
@@ -19,6 +20,8 @@ pub enum FailureKind {
     Tls,
     /// The answer is no WebSocket handshake.
     Handshake,
+    /// There was no token to connect with.
+    Token,
     /// The server did not let the user into its groups.
     Join,
     /// No local port or address left.
@@ -54,6 +57,7 @@ impl fmt::Display for FailureKind {
             Self::Status(status) => return write!(f, "http_{status}"),
             Self::Tls => "tls",
             Self::Handshake => "handshake",
+            Self::Token => "token",
             Self::Join => "join",
             Self::LocalPorts => "local_ports",
             Self::LocalFiles => "local_files",
@@ -73,6 +77,8 @@ pub enum ConnectError {
     Tls { address: SocketAddr, source: io::Error },
     #[error("{address} did not upgrade to WebSocket: {source}")]
     Upgrade { address: SocketAddr, source: UpgradeError },
+    #[error("cannot get a token: {source}")]
+    Token { source: TokenError },
     #[error("{address} did not confirm the groups asked for: {why}")]
     Join { address: SocketAddr, why: String },
     #[error("no answer from {address} within {after:?}, while {stage}")]
@@ -90,6 +96,7 @@ impl ConnectError {
                 UpgradeError::Incomplete => FailureKind::Reset,
                 _ => FailureKind::Handshake,
             },
+            Self::Token { .. } => FailureKind::Token,
             Self::Join { .. } => FailureKind::Join,
             Self::Timeout { .. } => FailureKind::Timeout,
         }
