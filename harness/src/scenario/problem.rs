@@ -61,7 +61,7 @@ impl fmt::Display for Problems {
             match &problem.origin {
                 Some(origin @ Origin::File { .. }) => write!(f, "{file}:{origin}: {}", problem.message)?,
                 Some(origin @ (Origin::Set { .. } | Origin::Table { .. })) => {
-                    write!(f, "{origin}: {}", problem.message)?
+                    write!(f, "{origin}: {}", problem.message)?;
                 }
                 None => write!(f, "{file}: {}", problem.message)?,
             }
