@@ -11,10 +11,10 @@ use super::embedded::Embedded;
 use super::error::AppError;
 use crate::cli::ScenarioArgs;
 use crate::clock::RunClock;
-use crate::scenario::{self, Place, Plan, Problem, UserIx};
+use crate::scenario::{self, Place, Plan, Problem, Token, UserIx};
 use crate::sources::limits;
 use crate::verdict::Threshold;
-use crate::wire::{self, ConnectError, Endpoint, EndpointConfig, Identity, UpgradeError};
+use crate::wire::{self, ConnectError, Endpoint, EndpointConfig, Identity, TokenSource, UpgradeError};
 
 /// A scenario that makes sense, with its thresholds.
 #[derive(Debug)]
@@ -95,6 +95,10 @@ fn endpoint_config<'a>(plan: &'a Plan, server: Option<&'a Embedded>) -> Endpoint
         codec: wire::protocol(target.protocol.name()).expect("every protocol of a plan is in the list of protocols"),
         headers: &target.headers,
         query: if server.is_some() && target.query.is_empty() { Embedded::query() } else { &target.query },
+        tokens: target.token.as_ref().map(|token| match token {
+            Token::Command(line) => TokenSource::Command(line.clone()),
+            Token::Url(url) => TokenSource::Url(url.clone()),
+        }),
         connect_timeout: target.connect_timeout,
         source_ips: &target.source_ips,
         ca_file: target.ca_file.as_deref(),
@@ -117,7 +121,16 @@ async fn first_that_answers(plan: &Plan, endpoints: Vec<Endpoint>, deadline: Ins
 /// Opens and closes the first user's connection. A server that says it is busy is there all the same.
 async fn try_once(plan: &Plan, endpoint: &Endpoint, deadline: Instant) -> Result<(), ConnectError> {
     let name = plan.topology.user_name(UserIx(0));
-    let fields = plan.topology.fields_of(UserIx(0));
+    let mut fields = plan.topology.fields_of(UserIx(0));
+    let token = match &endpoint.tokens {
+        Some(tokens) => {
+            let identity = Identity { user: &name, device: 0, fields: &fields };
+            let fetched = tokens.fetch(identity, deadline.saturating_duration_since(Instant::now())).await;
+            Some(fetched.map_err(|source| ConnectError::Token { source })?)
+        }
+        None => None,
+    };
+    fields.extend(token.as_deref().map(|token| ("token", token)));
     let identity = Identity { user: &name, device: 0, fields: &fields };
     match wire::open(endpoint, identity, endpoint.source_ip(0), deadline).await {
         Ok((socket, _)) => {

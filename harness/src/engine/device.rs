@@ -132,16 +132,20 @@ async fn live(shard: Rc<Shard>, device: DeviceIx, mut due: Instant) {
 /// One connection from its opening to its end, or why it could not be opened.
 async fn connect_and_serve(
     life: &mut Life,
-    due: Instant,
+    mut due: Instant,
     before: Before,
     stay: &mut Option<Box<Stay>>,
 ) -> Result<End, Setback> {
     let (shard, device) = (life.shard.clone(), life.device);
-    let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
     let topology = &shard.common.plan.topology;
     let name = topology.user_name(topology.user_of(device)).into_owned();
     // Boxed, because the state of connecting is large and not needed afterwards.
-    let opened = Box::pin(connect(&shard, device, &name, deadline)).await;
+    let token = Box::pin(fetch_token(&shard, device, &name, &mut due)).await;
+    let deadline = Instant::now() + shard.common.plan.target.connect_timeout;
+    let opened = match token {
+        Ok(token) => Box::pin(connect(&shard, device, &name, token.as_deref(), deadline)).await,
+        Err(error) => Err(error),
+    };
     let session = match opened {
         Ok((socket, times)) => {
             let joined = Box::pin(Session::new(&shard, device, name, socket).join(deadline)).await;
@@ -185,15 +189,36 @@ async fn connect_and_serve(
     Ok(end)
 }
 
+/// A fresh token, where the plan wants one. The time it takes is no part of connecting: `due` is put off by it.
+async fn fetch_token(
+    shard: &Shard,
+    device: DeviceIx,
+    name: &str,
+    due: &mut Instant,
+) -> Result<Option<String>, ConnectError> {
+    let Some(tokens) = &shard.common.endpoint.tokens else { return Ok(None) };
+    let begin = Instant::now();
+    // Fails only when the semaphore is closed, which nobody does.
+    let _turn = shard.fetching.acquire().await;
+    let plan = &shard.common.plan;
+    let fields = plan.topology.fields_of(plan.topology.user_of(device));
+    let identity = Identity { user: name, device: plan.topology.device_number(device), fields: &fields };
+    let token = tokens.fetch(identity, plan.target.connect_timeout).await;
+    *due += begin.elapsed();
+    token.map(Some).map_err(|source| ConnectError::Token { source })
+}
+
 async fn connect(
     shard: &Shard,
     device: DeviceIx,
     name: &str,
+    token: Option<&str>,
     deadline: Instant,
 ) -> Result<(Socket, OpenTimes), ConnectError> {
     let endpoint = &shard.common.endpoint;
     let topology = &shard.common.plan.topology;
-    let fields = topology.fields_of(topology.user_of(device));
+    let mut fields = topology.fields_of(topology.user_of(device));
+    fields.extend(token.map(|token| ("token", token)));
     let identity = Identity { user: name, device: topology.device_number(device), fields: &fields };
     open(endpoint, identity, endpoint.source_ip(device.0), deadline).await
 }

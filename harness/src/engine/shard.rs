@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::alarm::Alarm;
@@ -27,6 +27,9 @@ use crate::wire::{Endpoint, Scratch};
 
 /// How long a shard waits at the end for its connections to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// More commands or requests for tokens at a time would be a load of their own when many devices come back together.
+const TOKENS_AT_ONCE: usize = 8;
 
 /// How often a shard looks whether it is on time.
 const SELF_WATCH: Duration = Duration::from_millis(50);
@@ -91,6 +94,8 @@ pub(super) struct Shard {
     /// Held by a connection only while it is at its turn.
     pub scratch: RefCell<Scratch>,
     pub finishing: Cell<bool>,
+    /// Held while a token is fetched.
+    pub fetching: Semaphore,
     /// Devices whose first attempt to connect is still open.
     pub untried: Cell<u32>,
     /// Devices that still have to show that they read everything.
@@ -119,6 +124,7 @@ impl Shard {
             devices,
             common,
             finishing: Cell::new(false),
+            fetching: Semaphore::new(TOKENS_AT_ONCE),
             unproven: Cell::new(0),
             settled: Notify::new(),
         }

@@ -44,6 +44,10 @@ pub struct TargetFile {
     pub headers: BTreeMap<String, String>,
     /// Query parameters added to the address, with the same placeholders.
     pub query: BTreeMap<String, String>,
+    /// Command line for `sh -c` that prints a fresh `{token}` in its first line; run before each connect with the environment `UPROAR_USER` and `UPROAR_DEVICE`.
+    pub token_command: String,
+    /// `http://` address that answers a GET with a fresh `{token}`, with the same placeholders as `query`.
+    pub token_url: String,
     /// TCP, TLS, upgrade and joining the groups must be done within this time.
     pub connect_timeout: Span,
     /// Local addresses to connect from, used round-robin. Empty: the system chooses.
@@ -63,6 +67,8 @@ impl Default for TargetFile {
             protocol: ProtocolName::Json,
             headers: BTreeMap::new(),
             query: BTreeMap::new(),
+            token_command: String::new(),
+            token_url: String::new(),
             connect_timeout: seconds(10),
             source_ips: Vec::new(),
             ca_file: String::new(),

@@ -23,7 +23,7 @@ pub use file::{ContentKind, ProtocolName};
 pub use payload::{Payload, Shape};
 pub use plan::{
     Arrivals, Generator, Heartbeat, HeartbeatKind, Offline, Phases, Place, Plan, Reconnect, Sessions, Step, Target,
-    Traffic,
+    Token, Traffic,
 };
 pub use popularity::{Popularity, Ranks};
 pub use problem::{Problem, Problems};
@@ -203,6 +203,22 @@ mod tests {
         let plan = load(&text, "s.toml", &[], 1).plan.unwrap();
         assert_eq!((plan.steps[0].name.as_str(), plan.steps[0].timeout.as_secs()), ("docker stop rabbit", 30));
         assert!(plan.explain().to_string().contains("steps        2s into the traffic: docker stop rabbit"));
+    }
+
+    #[test]
+    fn a_token_comes_from_one_place_that_can_be_reached() {
+        let plan = |set: &str| load(GOOD, "s.toml", &[set.to_owned(), "target.query.t={token}".to_owned()], 1).plan;
+        assert_eq!(plan("target.token_command=mint").unwrap().target.token, Some(Token::Command("mint".to_owned())));
+        assert!(plan("target.token_url=http://h:1/{user}?d={device}").is_some());
+        for (sets, expected) in [
+            (&["target.query.t={token}"][..], "target.query.t has {token}, which nothing fills"),
+            (&["target.token_url=https://h/"], "target.token_url is no http:// address; write"),
+            (&["target.token_url=http://h/{token}"], "target.token_url has {token}, which nothing fills"),
+            (&["target.token_url=http://h/", "target.token_command=mint"], "both make {token}; leave one"),
+        ] {
+            let shown = problems_of(GOOD, sets);
+            assert!(shown.contains(expected), "missing: {expected}\nin:\n{shown}");
+        }
     }
 
     #[test]

@@ -46,11 +46,22 @@ pub struct Target {
     /// Name and value, with placeholders not yet filled in; likewise `query`.
     pub headers: Vec<(String, String)>,
     pub query: Vec<(String, String)>,
+    /// What makes `{token}`; `None`: nothing but a column does.
+    pub token: Option<Token>,
     pub connect_timeout: Duration,
     /// Empty: the system chooses.
     pub source_ips: Vec<IpAddr>,
     pub ca_file: Option<PathBuf>,
     pub max_frame_bytes: usize,
+}
+
+/// Where a fresh token for each connection comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token {
+    /// For `sh -c`.
+    Command(String),
+    /// `http://` address with placeholders.
+    Url(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -13,6 +13,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::codec::Codec;
+use super::tokens::TokenSource;
 use super::upgrade::Request;
 use crate::template;
 
@@ -24,6 +25,8 @@ pub struct EndpointConfig<'a> {
     /// Name and value, placeholders not yet filled in; likewise `query`.
     pub headers: &'a [(String, String)],
     pub query: &'a [(String, String)],
+    /// `None`: nothing is fetched.
+    pub tokens: Option<TokenSource>,
     pub connect_timeout: Duration,
     pub source_ips: &'a [IpAddr],
     pub ca_file: Option<&'a Path>,
@@ -53,6 +56,7 @@ pub struct Endpoint {
     pub address: SocketAddr,
     pub codec: Codec,
     pub max_frame_bytes: usize,
+    pub tokens: Option<TokenSource>,
     pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     source_ips: Vec<IpAddr>,
     authority: String,
@@ -92,6 +96,7 @@ impl Endpoint {
             address,
             codec: config.codec,
             max_frame_bytes: config.max_frame_bytes,
+            tokens: config.tokens.clone(),
             tls: tls.clone(),
             source_ips: config.source_ips.iter().copied().filter(|ip| ip.is_ipv4() == address.is_ipv4()).collect(),
             authority: authority.clone(),
@@ -193,7 +198,7 @@ fn fill(template: &str, identity: Identity<'_>) -> String {
 }
 
 /// Encodes all but the unreserved characters of RFC 3986.
-fn percent_encoded(text: &str) -> String {
+pub(super) fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::tokens::TokenError;
 use super::upgrade::{Flaw, UpgradeError};
 
 /// Kinds of failure to connect.
@@ -25,6 +26,8 @@ pub enum FailureKind {
     HeadTooLong,
     /// The server agreed, but not in the way that the standard wants.
     Handshake(Flaw),
+    /// There was no token to connect with.
+    Token,
     /// The server did not let the user into its groups.
     Join,
     /// No local port or address left.
@@ -67,6 +70,7 @@ impl fmt::Display for FailureKind {
             Self::NotHttp => "not_http",
             Self::HeadTooLong => "head_too_long",
             Self::Handshake(flaw) => return write!(f, "handshake_{}", flaw.name()),
+            Self::Token => "token",
             Self::Join => "join",
             Self::LocalPorts => "local_ports",
             Self::LocalFiles => "local_files",
@@ -86,6 +90,8 @@ pub enum ConnectError {
     Tls { address: SocketAddr, source: io::Error },
     #[error("{address} did not upgrade to WebSocket: {source}")]
     Upgrade { address: SocketAddr, source: UpgradeError },
+    #[error("cannot get a token: {source}")]
+    Token { source: TokenError },
     #[error("{address} did not confirm the groups asked for: {why}")]
     Join { address: SocketAddr, why: String },
     #[error("no answer from {address} within {after:?}, while {stage}")]
@@ -105,6 +111,7 @@ impl ConnectError {
                 UpgradeError::TooLong => FailureKind::HeadTooLong,
                 UpgradeError::Flawed(flaw) => FailureKind::Handshake(*flaw),
             },
+            Self::Token { .. } => FailureKind::Token,
             Self::Join { .. } => FailureKind::Join,
             Self::Timeout { .. } => FailureKind::Timeout,
         }

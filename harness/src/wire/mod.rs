@@ -10,6 +10,7 @@ mod framing;
 mod id;
 mod json;
 mod socket;
+mod tokens;
 mod transport;
 mod upgrade;
 
@@ -21,4 +22,5 @@ pub use frame::{Incoming, MessageKind, Outgoing};
 pub use framing::{Assembler, Frame, Kind, push_frame};
 pub use id::{MAX_SEQ, MsgId, Token};
 pub use socket::{Heard, Scratch, Socket};
+pub use tokens::{TokenError, TokenSource};
 pub use upgrade::{Flaw, UpgradeError};

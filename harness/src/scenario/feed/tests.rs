@@ -122,6 +122,9 @@ fn a_wrong_file_is_told_as_a_whole() {
 fn placeholders_that_nothing_fills_are_refused_and_the_platform_has_a_row_of_its_own() {
     let shown = problems(Some(USERS), Some(GROUPS), &["target.query.token={tokn}"]);
     assert!(shown.contains("target.query.token has {tokn}, which nothing fills; known are {user}, {device}, {token}"));
+    let sets = ["target.query.token={token}", "target.token_command=mint"];
+    let shown = problems(Some(USERS), Some(GROUPS), &sets);
+    assert!(shown.contains("target.token_command makes {token}, and population.users_file has a column"), "{shown}");
     let sets = ["target.query.token={token}", "traffic.mix.system=1"];
     let shown = problems(Some(USERS), Some(GROUPS), &sets);
     assert!(shown.contains("has {token}, but population.users_file has no row for 'platform'"), "{shown}");

@@ -7,11 +7,19 @@ use http::{HeaderName, HeaderValue, Uri};
 use super::Check;
 use crate::scenario::file::TargetFile;
 use crate::scenario::people::People;
-use crate::scenario::plan::{Place, Target};
+use crate::scenario::plan::{Place, Target, Token};
 use crate::scenario::topology::PLATFORM;
 use crate::template;
 
 const MAX_FRAME_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What there is to fill placeholders with.
+#[derive(Debug, Clone, Copy)]
+struct Known<'a> {
+    people: Option<&'a People>,
+    has_platform: bool,
+    token: bool,
+}
 
 impl Check<'_> {
     pub(super) fn target(&mut self, file: &TargetFile, people: Option<&People>, has_platform: bool) -> Target {
@@ -32,9 +40,12 @@ impl Check<'_> {
                 self.report(&format!("target.headers.{name}"), "has a character that HTTP headers must not have");
             }
         }
+        let mut known = Known { people, has_platform, token: false };
+        let token = self.token(file, known);
+        known.token = token.is_some();
         for (section, entries) in [("headers", &file.headers), ("query", &file.query)] {
             for (name, value) in entries {
-                self.placeholders(&format!("target.{section}.{name}"), value, people, has_platform);
+                self.placeholders(&format!("target.{section}.{name}"), value, known);
             }
         }
         let max_frame = self.whole("target.max_frame_bytes", file.max_frame_bytes, 1024..=MAX_FRAME_BYTES);
@@ -43,6 +54,7 @@ impl Check<'_> {
             protocol: file.protocol,
             headers: file.headers.clone().into_iter().collect(),
             query: file.query.clone().into_iter().collect(),
+            token,
             connect_timeout: file.connect_timeout.0,
             source_ips,
             ca_file: (!file.ca_file.is_empty()).then(|| file.ca_file.clone().into()),
@@ -50,23 +62,59 @@ impl Check<'_> {
         }
     }
 
+    /// `known` is what fills the placeholders of an address, which a token cannot.
+    fn token(&mut self, file: &TargetFile, known: Known<'_>) -> Option<Token> {
+        let has_column = known.people.is_some_and(|people| people.has_column("token"));
+        let (key, token) = match (file.token_command.trim(), file.token_url.as_str()) {
+            ("", "") => return None,
+            (command, "") => ("target.token_command", Token::Command(command.to_owned())),
+            ("", url) => ("target.token_url", Token::Url(url.to_owned())),
+            _ => {
+                self.report("target.token_url", "and target.token_command both make {token}; leave one of them out");
+                return None;
+            }
+        };
+        if has_column {
+            self.report(
+                key,
+                "makes {token}, and population.users_file has a column 'token' too; leave one of them out",
+            );
+        }
+        if let Token::Url(url) = &token {
+            self.placeholders(key, url, known);
+            let filled = template::fill(url, |_| Some("x"));
+            let uri = filled.parse::<Uri>().ok();
+            if !uri
+                .is_some_and(|uri| uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()))
+            {
+                let message = "is no http:// address; write \"http://host:port/token?user={user}\", or fetch it with \
+                               token_command = \"curl …\"";
+                self.report(key, message);
+            }
+        }
+        Some(token)
+    }
+
     /// That something fills every placeholder of `template`, for every account.
-    fn placeholders(&mut self, path: &str, template: &str, people: Option<&People>, has_platform: bool) {
-        let columns: Vec<&str> = people.iter().flat_map(|people| people.columns()).collect();
+    fn placeholders(&mut self, path: &str, template: &str, known: Known<'_>) {
         for name in template::placeholders(template) {
-            let people = people.filter(|people| people.has_column(name));
-            if let Some(people) = people {
-                if has_platform && !people.has_platform() {
-                    let message = format!(
-                        "has {{{name}}}, but population.users_file has no row for '{PLATFORM}', which sends the system messages"
-                    );
-                    self.report(path, message);
-                }
-            } else if name != "user" && name != "device" {
-                let known: String = columns.iter().map(|column| format!(", {{{column}}}")).collect();
+            if name == "user" || name == "device" || (name == "token" && known.token) {
+                continue;
+            }
+            let Some(people) = known.people.filter(|people| people.has_column(name)) else {
+                let columns = known.people.iter().flat_map(|people| people.columns());
+                let names = ["user", "device"].into_iter().chain(known.token.then_some("token")).chain(columns);
+                let names: Vec<String> = names.map(|name| format!("{{{name}}}")).collect();
                 let message = format!(
-                    "has {{{name}}}, which nothing fills; known are {{user}}, {{device}}{known} and further columns of \
-                     population.users_file"
+                    "has {{{name}}}, which nothing fills; known are {} and further columns of population.users_file",
+                    names.join(", ")
+                );
+                self.report(path, message);
+                continue;
+            };
+            if known.has_platform && !people.has_platform() {
+                let message = format!(
+                    "has {{{name}}}, but population.users_file has no row for '{PLATFORM}', which sends the system messages"
                 );
                 self.report(path, message);
             }
