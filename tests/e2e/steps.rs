@@ -75,6 +75,27 @@ fn a_step_still_running_at_the_end_is_ended_with_everything_it_started() {
 }
 
 #[test]
+fn a_second_interrupt_ends_a_running_step_too() {
+    let _alone = alone();
+    let server = MockServer::start(&["drop:every=10"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = folder.path().join("pid");
+    let steps = step("500ms", "endless", &format!("echo $$ > {}; exec sleep 600", trace.display()));
+    let scenario = Scenario { hold: "60s", drain: "60s", ..Scenario::against(server.url()) };
+    let mut run = Run::scenario(&format!("{scenario}{steps}timeout = \"5m\"\n")).start();
+    run.until(Duration::from_secs(3));
+    run.interrupt();
+    run.until(Duration::from_secs(5));
+    run.interrupt();
+    let result = run.finish();
+    result.check_eq(result.exit_code, 4, "exit code");
+    let pid = std::fs::read_to_string(&trace).expect("the step began");
+    std::thread::sleep(Duration::from_millis(500));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    result.check(stat.is_empty() || stat.contains(") Z "), "its process is gone");
+}
+
+#[test]
 fn check_shows_the_steps_and_does_not_take_them() {
     let _alone = alone();
     let server = MockServer::healthy();
