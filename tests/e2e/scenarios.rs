@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use uproar_tests::{alone, repository, uproar};
+use uproar_tests::{Run, alone, repository, uproar};
 
 #[test]
 fn every_scenario_is_valid_asks_a_question_and_stands_in_the_readme() {
@@ -19,5 +19,24 @@ fn every_scenario_is_valid_asks_a_question_and_stands_in_the_readme() {
         assert!(readme.contains(&format!("(scenarios/{name}) | {question} |")), "{name} is not in the README's table");
         let checked = uproar(&["check", file.to_str().expect("UTF-8")]);
         assert_eq!(checked.code, 0, "{name}: {}", checked.stderr);
+    }
+}
+
+/// The shipped scenarios answer yes for the embedded server, also in a form short enough to be run each time.
+#[test]
+fn every_scenario_passes_in_a_short_form() {
+    let _alone = alone();
+    let entries = fs::read_dir(repository().join("scenarios")).expect("the scenarios");
+    for file in entries.map(|entry| entry.expect("a folder can be read").path()) {
+        let text = fs::read_to_string(&file).expect("a scenario");
+        let result = Run::scenario(&text)
+            .set("phases.ramp", "500ms")
+            .set("phases.warmup", "500ms")
+            .set("phases.hold", "8s")
+            .set("phases.connect_rate", "1000")
+            .run();
+        println!("{}: {} deliveries", file.display(), result.count("deliveries.expected"));
+        result.assert_identities();
+        result.check_exit(0, "pass");
     }
 }
