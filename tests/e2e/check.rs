@@ -1,6 +1,8 @@
 //! `uproar check`, `uproar schema`, and what is checked before a run: limits, source addresses, results folder.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 
 use uproar_tests::{MockServer, Run, Scenario, alone, uproar};
 
@@ -62,23 +64,11 @@ fn source_addresses_are_used_in_turn() {
     let scenario = Scenario { users: 10, ..Scenario::against(server.url()) };
     let mut run = Run::scenario(&scenario).set("target.source_ips", "[\"127.0.0.2\",\"127.0.0.3\"]").start();
     run.until(std::time::Duration::from_secs(2));
-    let counts = ["127.0.0.2", "127.0.0.3"].map(|ip| established_from(ip, server.address()));
+    let clients = server.clients();
     let result = run.finish();
     result.check_exit(0, "pass");
-    result.check_eq(counts, [5, 5], "connections from each address");
-}
-
-/// Connections of this host from `ip` to `server`, as the kernel lists them (proc(5), `/proc/net/tcp`).
-fn established_from(ip: &str, server: &str) -> usize {
-    let octets: Vec<u8> = ip.split('.').map(|octet| octet.parse().expect("an octet")).collect();
-    let hex = format!("{:02X}{:02X}{:02X}{:02X}:", octets[3], octets[2], octets[1], octets[0]);
-    let port: u16 = server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-    let table = fs::read_to_string("/proc/net/tcp").expect("/proc");
-    let ours = |line: &&str| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        fields[1].starts_with(&hex) && fields[2].ends_with(&format!(":{port:04X}")) && fields[3] == "01"
-    };
-    table.lines().skip(1).filter(ours).count()
+    let expected = [2, 3].map(|last| (Ipv4Addr::new(127, 0, 0, last), 5));
+    assert_eq!(clients, BTreeMap::from(expected), "connections from each address\n{}", result.description());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `mock-server` as a process, with faults, and its truth.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -48,6 +50,24 @@ impl MockServer {
     /// Host and port.
     pub fn address(&self) -> &str {
         self.address.trim_end_matches('/')
+    }
+
+    /// Established connections to it by their local address, as the kernel lists them (proc(5), `/proc/net/tcp`).
+    pub fn clients(&self) -> BTreeMap<Ipv4Addr, u32> {
+        let port: u16 = self.address().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        // Of this thread: that of the process may be in another network.
+        let table = fs::read_to_string("/proc/thread-self/net/tcp").expect("/proc");
+        let mut clients = BTreeMap::new();
+        for line in table.lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            if fields[2].ends_with(&format!(":{port:04X}")) && fields[3] == "01" {
+                let (address, _) = fields[1].split_once(':').expect("address and port");
+                // In the byte order of this host.
+                let bytes = u32::from_str_radix(address, 16).expect("a number").to_ne_bytes();
+                *clients.entry(Ipv4Addr::from(bytes)).or_default() += 1;
+            }
+        }
+        clients
     }
 
     pub fn pid(&self) -> u32 {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::gather::Gathered;
 use super::shard::{self, Common, Order, Word};
 use super::steps::Steps;
+use super::unread::ReceiveQueues;
 use super::{EngineError, Setup};
 use crate::ledger::{Book, Contents, Series};
 use crate::record::{Event, GeneratorTotals, PhaseName, RunReport, ShardSnapshot, Snapshot, StepMark};
@@ -80,7 +81,13 @@ impl<'a> Conductor<'a> {
         let shards = plan.generator.shards.min(plan.topology.user_count()).max(1);
         let contents = Contents::new(plan.seed, &plan.traffic.payload);
         let series = Series { plan: plan.clone(), contents, run_tag: setup.run_tag, started: setup.clock.origin() };
-        let common = Arc::new(Common { plan, series: Arc::new(series), endpoint, clock: setup.clock });
+        let common = Arc::new(Common {
+            receive_queues: ReceiveQueues::new(plan.topology.device_count()),
+            plan,
+            series: Arc::new(series),
+            endpoint,
+            clock: setup.clock,
+        });
         let (orders, _) = watch::channel(Order::Connect);
         let (speak, words) = mpsc::channel(4 * shards as usize);
         let threads = (0..shards)
@@ -333,8 +340,10 @@ impl<'a> Conductor<'a> {
             PhaseName::Hold => part(phases.hold),
             PhaseName::Drain => part(phases.drain),
         };
+        // First, before what is read meanwhile.
+        let unread = self.common.receive_queues.unread_bytes();
         let sample = (self.setup.sample)();
-        let snapshot = self.gathered.emit(at, self.phase, phase_done.clamp(0.0, 1.0), target, sample);
+        let snapshot = self.gathered.emit(at, self.phase, phase_done.clamp(0.0, 1.0), target, unread, sample);
         (self.on_snapshot)(&snapshot);
     }
 

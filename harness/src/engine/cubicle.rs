@@ -83,11 +83,6 @@ impl Cubicle {
         messages
     }
 
-    /// That have arrived and were not read yet.
-    pub fn unread_bytes(&self) -> u64 {
-        self.line.borrow().as_ref().map_or(0, |line| line.socket.unread_bytes())
-    }
-
     /// Forgets the connection.
     pub fn hang_up(&self) {
         self.waker.replace(None);

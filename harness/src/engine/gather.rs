@@ -168,13 +168,13 @@ impl Gathered {
         phase: PhaseName,
         phase_done: f64,
         connections_target: u64,
+        unread_bytes: u64,
         generator: Option<GeneratorSample>,
     ) -> Snapshot {
         let connections = self.connections();
         let span = at - std::mem::replace(&mut self.emitted_at, at);
         let shard_load = shares(&self.shards, &mut self.cpu_before, |sums| sums.cpu, span);
         let shard_wait = shares(&self.shards, &mut self.cpu_wait_before, |sums| sums.cpu_wait, span);
-        let unread_bytes = self.sum(|sum: &mut u64, sums| *sum += sums.unread_bytes);
         let received = self.sum(|sum: &mut u64, sums| *sum += sums.received_bytes);
         let received_bytes = received - std::mem::replace(&mut self.received_before, received);
         if phase == PhaseName::Hold {

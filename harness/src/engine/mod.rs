@@ -15,6 +15,7 @@ mod session;
 mod shard;
 mod stay;
 mod steps;
+mod unread;
 
 use std::sync::Arc;
 

@@ -43,6 +43,7 @@ impl<'s> Session<'s> {
     pub fn new(shard: &'s Shard, device: DeviceIx, name: String, socket: Socket) -> Self {
         let hearing = Hearing::new(shard, device);
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
+        shard.common.receive_queues.set(device, Some(socket.as_fd()));
         shard.cubicle(device).line.replace(Some(Line { socket, name }));
         Self { shard, device, hearing, timer }
     }
@@ -234,6 +235,7 @@ impl<'s> Session<'s> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
+        self.shard.common.receive_queues.set(self.device, None);
         self.shard.cubicle(self.device).hang_up();
     }
 }

@@ -18,6 +18,7 @@ use super::cubicle::{Cubicle, DueRecall};
 use super::device;
 use super::dispatch::{self, Dispatch};
 use super::stay::Stage;
+use super::unread::ReceiveQueues;
 use crate::clock::RunClock;
 use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
@@ -33,8 +34,6 @@ const TOKENS_AT_ONCE: usize = 8;
 
 /// How often a shard looks whether it is on time.
 const SELF_WATCH: Duration = Duration::from_millis(50);
-/// How often it looks at each connection.
-const WATCH_ROUND: Duration = Duration::from_secs(1);
 
 /// What the conductor wants of every shard. Each order follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +71,7 @@ pub struct Common {
     pub series: Arc<Series>,
     pub endpoint: Endpoint,
     pub clock: RunClock,
+    pub receive_queues: ReceiveQueues,
 }
 
 /// A shard's own state, used by all tasks of its thread and by no other.
@@ -272,21 +272,11 @@ async fn tick(shard: Rc<Shard>, words: mpsc::Sender<Word>) {
 }
 
 /// Notes how late the shard comes to what it wants to do: while it stands still, it can tell nothing of the platform.
-/// And looks in turn at every connection, once a second, for what it has not read.
 async fn watch_itself(shard: Rc<Shard>) {
-    let slices = (WATCH_ROUND.as_millis() / SELF_WATCH.as_millis()) as usize;
-    let slice = shard.cubicles.len().div_ceil(slices).max(1);
-    let mut unread_bytes = 0;
-    for round in std::iter::repeat_with(|| shard.cubicles.chunks(slice).enumerate()).flatten() {
+    loop {
         let due = Instant::now() + SELF_WATCH;
         tokio::time::sleep_until(due.into()).await;
-        let mut recorder = shard.recorder.borrow_mut();
-        recorder.loop_lag(due.elapsed());
-        let (nth, cubicles) = round;
-        if nth == 0 {
-            recorder.unread_bytes = std::mem::take(&mut unread_bytes);
-        }
-        unread_bytes += cubicles.iter().map(Cubicle::unread_bytes).sum::<u64>();
+        shard.recorder.borrow_mut().loop_lag(due.elapsed());
     }
 }
 

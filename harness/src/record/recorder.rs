@@ -38,8 +38,6 @@ pub struct Recorder {
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
     received_bytes: u64,
-    /// Found at the last look.
-    pub unread_bytes: u64,
     steady: Latencies,
     other: Latencies,
     events: Vec<Event>,
@@ -199,7 +197,6 @@ impl Recorder {
                 cpu,
                 cpu_wait,
                 received_bytes: self.received_bytes,
-                unread_bytes: self.unread_bytes,
             },
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),

@@ -38,8 +38,6 @@ pub struct ShardSums {
     pub cpu_wait: Duration,
     /// Read from connections.
     pub received_bytes: u64,
-    /// That lay in receive queues when last looked; no sum over time.
-    pub unread_bytes: u64,
 }
 
 /// Something that happened once, for `events.jsonl`.

@@ -1,6 +1,7 @@
 //! One open WebSocket: reading that never waits for writing, no buffer while idle, and ends that tell their cause.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -99,7 +100,7 @@ impl Socket {
         let result = match polled {
             Poll::Pending => match self.broken {
                 // What lies there, the runtime has not heard of yet.
-                Some(cause) if self.unread_bytes() == 0 => Poll::Ready(Err(cause)),
+                Some(cause) if rustix::io::ioctl_fionread(self.as_fd()).unwrap_or(0) == 0 => Poll::Ready(Err(cause)),
                 _ => Poll::Pending,
             },
             Poll::Ready(Err(error)) => Poll::Ready(Err(self.broken.unwrap_or(DropCause::of_io(&error)))),
@@ -143,9 +144,9 @@ impl Socket {
         })
     }
 
-    /// Bytes that the kernel holds for us; 0 when it does not tell.
-    pub fn unread_bytes(&self) -> u64 {
-        rustix::io::ioctl_fionread(self.transport.tcp()).unwrap_or(0)
+    /// The socket below whatever encryption.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.transport.tcp().as_fd()
     }
 
     /// Whether the peer has taken everything that was written before, and can take more.
