@@ -150,6 +150,17 @@ fn recalls_that_skip_devices_are_counted_exactly() {
 }
 
 #[test]
+fn a_recall_excuses_no_loss_at_a_device_that_was_there() {
+    const MORE: &str = "recall = { every = 2, after = \"100ms\" }\n";
+    let (result, truth) = run(rooms(MORE), &["drop:every=20"]);
+    check(
+        &result,
+        &truth,
+        &[("deliveries.lost", truth.count("drop")), ("deliveries.withdrawn", 0), ("recalls.lost", 0)],
+    );
+}
+
+#[test]
 fn a_recall_that_overtakes_its_message_is_seen_and_loses_nothing() {
     let scenario = Scenario { more: "recall = { every = 4, after = \"20ms\" }\n", ..rooms("") };
     let (result, truth) = run(scenario, &["delay:ms=150,every=5"]);

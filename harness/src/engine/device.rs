@@ -153,6 +153,10 @@ async fn connect_and_serve(
         }
         Err(error) => Err(error),
     };
+    // From here on it is not away by plan, whether or not the server has let it in.
+    if shard.cubicle(device).away.take() {
+        shard.recorder.borrow_mut().due_back();
+    }
     let (mut session, times) = match session {
         Ok(session) => session,
         Err(error) => {
@@ -164,7 +168,6 @@ async fn connect_and_serve(
     };
     shard.recorder.borrow_mut().connected(&times, due.elapsed(), before);
     shard.cubicle(device).online.set(true);
-    shard.cubicle(device).away.set(false);
     life.tried();
     if before == Before::Dropped {
         shard.event("reconnect", || who(&shard, device));

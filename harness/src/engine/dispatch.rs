@@ -20,7 +20,7 @@ use crate::units::UnixNanos;
 /// After so many messages in a row the connections get a turn.
 const BATCH: usize = 64;
 /// So far the schedule is walked in search of a message of the shard's own users before connections get a turn.
-const WALK: usize = 256;
+const WALK: u32 = 1024;
 
 /// Where a shard stands in the schedule.
 #[derive(Debug)]
@@ -51,19 +51,20 @@ pub fn begin(shard: &Shard, start: UnixNanos, orders: &watch::Receiver<Order>) {
     let arrivals = Arrivals::new(Arc::clone(&shard.common.plan), shard.users.clone());
     let touched = Vec::with_capacity(BATCH);
     let mut dispatch = Dispatch { arrivals, orders: orders.clone(), start, next: None, next_due: start, touched };
-    dispatch.walk();
+    dispatch.walk(&mut WALK.clone());
     shard.next_due.set(dispatch.next_due);
     shard.dispatch.replace(Some(dispatch));
+    shard.sending.set(true);
     shard.stage.send_replace(Stage::Traffic(start));
 }
 
 impl Dispatch {
     /// Goes on to the next message of this shard's users, or as far as one turn allows.
-    fn walk(&mut self) {
+    fn walk(&mut self, steps: &mut u32) {
         self.next_due = NEVER;
-        for steps in 1.. {
-            let Some(arrival) = self.arrivals.next() else { break };
-            if arrival.own.is_some() || steps == WALK {
+        for arrival in self.arrivals.by_ref() {
+            *steps = steps.saturating_sub(1);
+            if arrival.own.is_some() || *steps == 0 {
                 self.next = arrival.own;
                 self.next_due = self.start.plus(arrival.due);
                 break;
@@ -90,16 +91,17 @@ pub fn send_due(shard: &Shard) {
     let mut dispatch = shard.dispatch.borrow_mut();
     let Some(dispatch) = &mut *dispatch else { return };
     let Some(until) = dispatch.until() else { return };
+    let mut steps = WALK;
     for _ in 0..BATCH {
         let due = shard.next_due.get();
-        if due > now || due > until {
+        if due > now || due > until || steps == 0 {
             break;
         }
         if dispatch.next_due == due {
             if let Some(own) = dispatch.next.take() {
                 dispatch.touched.extend(queue(shard, own, due, now));
             }
-            dispatch.walk();
+            dispatch.walk(&mut steps);
         } else if let Some(recall) = shard.take_recall() {
             dispatch.touched.extend(queue_recall(shard, recall));
         }
@@ -140,6 +142,7 @@ pub async fn send(shard: &Shard, alarm: &Alarm, orders: &mut watch::Receiver<Ord
         }
     }
     shard.next_due.set(NEVER);
+    shard.sending.set(false);
     shard.dispatch.replace(None);
     Ok(())
 }
@@ -178,7 +181,7 @@ fn queue_recall(shard: &Shard, recall: DueRecall) -> Option<DeviceIx> {
     let device = topology.sending_device(topology.stream(recall.stream)?.sender);
     let cubicle = shard.cubicle(device);
     let mut queue = cubicle.queue.borrow_mut();
-    if !cubicle.online.get() || queue.len() >= shard.common.plan.generator.send_queue {
+    if cubicle.away.get() || !cubicle.online.get() || queue.len() >= shard.common.plan.generator.send_queue {
         shard.book.borrow_mut().recall_unsent();
         return None;
     }

@@ -126,15 +126,17 @@ impl Gathered {
         self.sum(|sum: &mut u64, sums| *sum += sums.crashed)
     }
 
-    /// Whether every message is decided, acknowledged and delivered to all.
+    /// Whether every message is decided, acknowledged and delivered to all, and so are receipts and recalls.
     pub fn nothing_under_way(&self) -> bool {
         let (seen, offered) = (self.seen(), self.offered());
         offered.decided() == offered.intended
-            && seen.first_arrivals() >= seen.expected
+            && seen.first_arrivals() + seen.recalls.instead >= seen.expected
+            && seen.recalls.seen >= seen.recalls.expected
+            && seen.receipts.received >= seen.receipts.sent
             && seen.acked >= offered.dispatched
     }
 
-    /// Mean number of connections up during the hold; `None` when it was too short to tell, as with the others.
+    /// Mean number of connections up or away by plan during the hold; `None` when it was too short to tell, as with the others.
     pub fn online_steady(&self) -> Option<f64> {
         mean(self.hold.online as f64, self.hold.snapshots)
     }

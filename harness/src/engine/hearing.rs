@@ -10,6 +10,9 @@ use crate::scenario::{DeviceIx, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{Heard, Incoming, MsgId};
 
+/// Receipts for what one turn reads; they are written at its end.
+const MAX_RECEIPTS: usize = 65_536;
+
 /// A server's code is kept this long, whatever it sends.
 const MAX_CODE_CHARS: usize = 40;
 
@@ -87,7 +90,7 @@ impl<'s> Hearing<'s> {
             Incoming::Receipt { id } => self.receipt(id, now),
             Incoming::Recall { id } => {
                 let way = way(&mut self.pulling);
-                let measured = self.shard.book.borrow_mut().recall_arrived(self.device, id, now, way);
+                let measured = self.shard.book.borrow_mut().recall_arrived(self.device, id, now, &way);
                 if let Some(measured) = measured {
                     self.shard.recorder.borrow_mut().recall(&measured);
                 }
@@ -129,7 +132,9 @@ impl<'s> Hearing<'s> {
         let Some(author) = author.filter(|author| *author != self.user) else { return };
         let mut queue = self.shard.cubicle(self.device).queue.borrow_mut();
         // A server that pushes without reading must not fill our memory.
-        if queue.len() < plan.generator.send_queue {
+        let cubicle = self.shard.cubicle(self.device);
+        let room = if cubicle.blocked.get() { plan.generator.send_queue } else { MAX_RECEIPTS };
+        if queue.len() < room {
             queue.push_back(Pending::Receipt { id, author });
         } else {
             self.shard.book.borrow_mut().receipt_unsent();
@@ -160,7 +165,7 @@ impl<'s> Hearing<'s> {
     }
 
     /// What was missed stays unknown.
-    fn break_off_pull(&mut self, why: &str) {
+    pub fn break_off_pull(&mut self, why: &str) {
         if self.pulling.take().is_some() {
             self.shard.event("warning", || format!("{}: pull broken off: {why}", who(self.shard, self.device)));
         }
@@ -172,8 +177,10 @@ impl<'s> Hearing<'s> {
             self.refused_join = Some(code);
             return;
         }
-        self.shard.recorder.borrow_mut().refused(&code, id.is_some());
-        let what = if id.is_some() { "a message" } else { "a request" };
+        // What is said about a message may be refused too.
+        let message = self.shard.book.borrow().is_open(self.user, id, self.shard.common.clock.now());
+        self.shard.recorder.borrow_mut().refused(&code, message);
+        let what = if message { "a message" } else { "a request" };
         self.shard.event("refused", || format!("{}: {what}: {code}", who(self.shard, self.device)));
         if id.is_none() {
             self.break_off_pull(&code);

@@ -1,6 +1,8 @@
 //! A device's pull of what it missed, page by page from its login on. While it lasts, what is pushed is kept apart from
 //! what is pulled.
 
+use std::time::Duration;
+
 use super::shard::Shard;
 use crate::ledger::{Pulled, Way};
 use crate::scenario::DeviceIx;
@@ -38,6 +40,11 @@ impl Pulling {
         ask
     }
 
+    /// Whether the present page was asked for longer ago than `limit`.
+    pub fn waits_longer_than(&self, limit: Duration, now: UnixNanos) -> bool {
+        self.asked.is_some_and(|asked| now.since(asked) > limit)
+    }
+
     /// What is heard from here on was pulled; `false` when it was not asked for.
     pub fn begin_page(&mut self) -> bool {
         self.in_page = self.asked.is_some();
@@ -46,7 +53,8 @@ impl Pulling {
 
     /// On which way comes what is heard now.
     pub fn way(&mut self) -> Way<'_> {
-        if self.in_page && self.pulled.has_room() {
+        if self.in_page {
+            self.pulled.count();
             return Way::Pulled(&mut self.pulled);
         }
         Way::Pushed(Some(&self.pulled))
@@ -54,7 +62,7 @@ impl Pulling {
 
     /// A page is over, of which `more` are left.
     pub fn end_page(&mut self, shard: &Shard, device: DeviceIx, cursor: u64, more: bool, now: UnixNanos) -> PageEnd {
-        if !std::mem::take(&mut self.in_page) || !self.pulled.has_room() {
+        if !std::mem::take(&mut self.in_page) || self.pulled.is_too_large() {
             return PageEnd::Odd;
         }
         let Some(asked) = self.asked.take() else { return PageEnd::Odd };

@@ -149,20 +149,26 @@ impl<'s> Session<'s> {
         if std::mem::take(&mut self.hearing.answered) {
             self.arm();
         }
-        if let Some(pulling) = &mut self.hearing.pulling {
-            let now = self.shard.common.clock.now();
-            if pulling.ask(now) {
-                let cursor = cubicle.cursor.get();
-                let limit = self.shard.common.plan.offline.map_or(1, |offline| offline.page);
-                Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Pull { cursor, limit }, &mut scratch);
-            }
-        }
         // An answer that is not read yet is not missed.
         if read_all {
             self.beat(cx, &mut scratch)?;
         }
+        self.pull(&mut scratch);
         send_waiting(self.shard, self.device, line, cx, &mut scratch);
         Ok(())
+    }
+
+    /// Asks for the next page of what was missed, if one is wanted.
+    fn pull(&mut self, scratch: &mut Scratch) {
+        let plan = &self.shard.common.plan;
+        let (Some(pulling), Some(offline)) = (&mut self.hearing.pulling, plan.offline) else { return };
+        let now = self.shard.common.clock.now();
+        if pulling.ask(now) {
+            let cursor = self.shard.cubicle(self.device).cursor.get();
+            Socket::say(&self.shard.common.endpoint.codec, &Outgoing::Pull { cursor, limit: offline.page }, scratch);
+        } else if pulling.waits_longer_than(plan.target.connect_timeout, now) {
+            self.hearing.break_off_pull("no answer");
+        }
     }
 
     fn remember_waker(&self, cx: &Context<'_>) {

@@ -85,6 +85,8 @@ pub(super) struct Shard {
     pub cubicles: Vec<Cubicle>,
     /// While messages are sent.
     pub dispatch: RefCell<Option<Dispatch>>,
+    /// While `dispatch` is there.
+    pub sending: Cell<bool>,
     /// When the schedule has to be looked at again.
     pub next_due: Cell<UnixNanos>,
     /// Rung when that is sooner than it was.
@@ -114,6 +116,7 @@ impl Shard {
             recorder: RefCell::new(Recorder::new(share.index)),
             cubicles: devices.clone().map(|_| Cubicle::default()).collect(),
             dispatch: RefCell::new(None),
+            sending: Cell::new(false),
             next_due: Cell::new(UnixNanos(u64::MAX)),
             sooner: Notify::new(),
             recalls: RefCell::default(),
@@ -138,8 +141,11 @@ impl Shard {
         self.devices.clone().map(DeviceIx)
     }
 
-    /// A recall will be due.
+    /// A recall will be due, if messages are still sent then.
     pub fn plan_recall(&self, recall: DueRecall) {
+        if !self.sending.get() {
+            return;
+        }
         self.recalls.borrow_mut().push(Reverse(recall));
         if recall.due < self.next_due.get() {
             self.next_due.set(recall.due);

@@ -104,10 +104,6 @@ impl Book {
         self.steady_from = Some(steady_from);
     }
 
-    pub(super) fn has_begun(&self) -> bool {
-        self.steady_from.is_some()
-    }
-
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -157,6 +153,16 @@ impl Book {
         found
     }
 
+    /// Whether `id` is that of a message which `user` sent and which is not acknowledged.
+    pub fn is_open(&self, user: UserIx, id: Option<MsgId>, now: UnixNanos) -> bool {
+        self.own_token(id, now).is_some_and(|token| {
+            let ix = StreamIx(token.stream);
+            let own = self.series.plan.topology.stream(ix).is_some_and(|stream| stream.sender == user);
+            let sent = self.sent.get(&ix).filter(|sent| token.seq < sent.dispatched);
+            own && sent.is_some_and(|sent| !sent.acked.contains(token.seq))
+        })
+    }
+
     /// A message reached `device`. Gives back the latency of a first arrival.
     pub fn arrived(
         &mut self,
@@ -170,10 +176,7 @@ impl Book {
             .own_token(id, now)
             .and_then(|token| Some((id?, token, self.series.plan.topology.stream(StreamIx(token.stream))?)));
         let Some((id, token, stream)) = known else {
-            match (way, self.steady_from) {
-                (Way::Pulled(_), None) => self.seen.leftover += 1,
-                _ => self.seen.unexpected += 1,
-            }
+            self.not_ours(id, &way);
             return None;
         };
         if !self.series.plan.topology.receives(&stream, device) {
@@ -196,13 +199,13 @@ impl Book {
         if !self.classify(arrival, left_out, ix, seq, &mut way) {
             return None;
         }
+        self.came_after_recall(device, ix, seq, &way);
         // What could only be pulled has no deadline.
         let latency = now.since(token.due);
         match way {
             Way::Pulled(_) => {
                 self.seen.pulled += 1;
                 self.seen.in_time += 1;
-                self.shown(device, ix, seq);
             }
             Way::Pushed(_) if latency > self.series.plan.delivery_deadline => self.seen.late += 1,
             Way::Pushed(_) => self.seen.in_time += 1,
@@ -232,6 +235,16 @@ impl Book {
             },
         }
         arrival != Arrival::Duplicate
+    }
+
+    /// What came is not of this run. What lay in the offline store before it says nothing about it.
+    pub(super) fn not_ours(&mut self, id: Option<MsgId>, way: &Way<'_>) {
+        let token = id.and_then(MsgId::decode);
+        let older = token.is_some_and(|token| token.run_tag != self.series.run_tag || token.due < self.series.started);
+        match way {
+            Way::Pulled(_) if older || self.steady_from.is_none() => self.seen.leftover += 1,
+            _ => self.seen.unexpected += 1,
+        }
     }
 
     /// Something came that carries no id at all.

@@ -95,7 +95,7 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
             reordered: seen.reordered,
             misrouted: seen.misrouted,
             corrupted: seen.corrupted,
-            unexpected: seen.unexpected + forged,
+            unexpected: seen.unexpected + forged + forged_recalls(books),
             recovered: tally.recovered,
             withdrawn: tally.withdrawn,
             leftover: seen.leftover,
@@ -157,7 +157,9 @@ impl Tally {
         let unacked_count: u64 = stream.unacked.iter().map(|range| range.len() as u64).sum();
         let mut unacked_missing = 0;
         for missed in missed(books, device, stream.ix, sent.dispatched, |receivers| &receivers.messages) {
-            for missed in self.withdraw(stream, books, device, missed) {
+            let (left, unacked_withdrawn) = self.withdraw(stream, books, device, missed);
+            unacked_missing += unacked_withdrawn;
+            for missed in left {
                 let steady = sent.before_steady..sent.dispatched;
                 self.missing_steady[stream.kind.index()] += overlap(&missed.seqs, &[steady]);
                 unacked_missing += self.messages.miss(&missed, &stream.unacked);
@@ -167,20 +169,31 @@ impl Tally {
         self.recalls_of(stream, books, device);
     }
 
-    /// What is left of `missed` without those messages whose recall the device has seen.
-    fn withdraw(&mut self, stream: &SentStream<'_>, books: &[Book], device: DeviceIx, missed: Missed) -> Vec<Missed> {
+    /// What is left of `missed` without those messages whose recall a device saw that was away when they came; with how
+    /// many of these were never acknowledged.
+    fn withdraw(
+        &mut self,
+        stream: &SentStream<'_>,
+        books: &[Book],
+        device: DeviceIx,
+        missed: Missed,
+    ) -> (Vec<Missed>, u64) {
         let track = find(books, device).and_then(|receivers| receivers.recalls.get(device, stream.ix));
-        let Some((recall, track)) = stream.recall.zip(track) else { return vec![missed] };
-        let (mut left, mut start) = (Vec::new(), missed.seqs.start);
-        for ordinal in recall.ordinals(stream.ix, &missed.seqs).filter(|ordinal| track.contains(*ordinal)) {
+        let more = stream.sent.more.as_ref().filter(|_| missed.absent);
+        let Some(((recall, track), more)) = stream.recall.zip(track).zip(more) else { return (vec![missed], 0) };
+        let (mut left, mut start, mut unacked) = (Vec::new(), missed.seqs.start, 0);
+        let seen = |ordinal: &u32| track.contains(*ordinal) && more.recalls.contains(*ordinal);
+        for ordinal in recall.ordinals(stream.ix, &missed.seqs).filter(seen) {
             let seq = recall.seq(stream.ix, ordinal);
             left.push(start..seq);
             start = seq + 1;
+            unacked += overlap(&(seq..start), &stream.unacked);
             self.withdrawn += 1;
             self.messages.expected -= 1;
         }
         left.push(start..missed.seqs.end);
-        left.into_iter().filter(|seqs| !seqs.is_empty()).map(|seqs| Missed { seqs, ..missed }).collect()
+        let left = left.into_iter().filter(|seqs| !seqs.is_empty()).map(|seqs| Missed { seqs, ..missed });
+        (left.collect(), unacked)
     }
 
     fn recalls_of(&mut self, stream: &SentStream<'_>, books: &[Book], device: DeviceIx) {
@@ -198,7 +211,7 @@ impl Tally {
 
     fn recalls(&self, seen: &Seen) -> Recalls {
         let Classes { expected, lost, lost_unacked, unverified } = self.recalled;
-        let SeenRecalls { dispatched, unsent, duplicated, overtook, shown } = seen.recalls;
+        let SeenRecalls { dispatched, unsent, duplicated, overtook, shown, .. } = seen.recalls;
         let seen = expected - self.recalled.missing();
         Recalls { expected, seen, lost, lost_unacked, unverified, dispatched, unsent, duplicated, overtook, shown }
     }
@@ -253,4 +266,14 @@ fn forged(books: &[Book]) -> u64 {
     let dispatched = |ix| books.iter().find_map(|book| book.sent_of(ix)).map_or(0, |sent| sent.dispatched);
     let tracks = books.iter().flat_map(|book| book.receivers().messages.iter());
     tracks.map(|(ix, track)| track.seen_from(dispatched(ix))).sum()
+}
+
+/// Recalls that devices saw although nobody wrote them.
+fn forged_recalls(books: &[Book]) -> u64 {
+    let written = |ix, ordinal| {
+        let sent = books.iter().find_map(|book| book.sent_of(ix)).and_then(|sent| sent.more.as_ref());
+        sent.is_some_and(|more| more.recalls.contains(ordinal))
+    };
+    let tracks = books.iter().flat_map(|book| book.receivers().recalls.iter());
+    tracks.map(|(ix, track)| (0..track.next()).filter(|n| track.contains(*n) && !written(ix, *n)).count() as u64).sum()
 }

@@ -26,9 +26,12 @@ impl Pulled {
         self.tracks.get(&stream).is_some_and(|track| track.contains(seq))
     }
 
-    /// Notes one more item of whatever kind; `false` when there are too many.
-    pub fn has_room(&mut self) -> bool {
+    /// Notes one more item of whatever kind.
+    pub fn count(&mut self) {
         self.items += 1;
-        self.items <= MAX_ITEMS
+    }
+
+    pub fn is_too_large(&self) -> bool {
+        self.items > MAX_ITEMS
     }
 }

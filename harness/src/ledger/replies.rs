@@ -35,7 +35,10 @@ impl Book {
         let Some(ordinal) = self.recall_number(stream, seq) else { return };
         let Some(sent) = self.sent.get_mut(&stream) else { return };
         sent.more.get_or_insert_default().recalls.observe(ordinal, Absences::default());
+        let topology = &self.series.plan.topology;
+        let fan_out = topology.stream(stream).map_or(0, |stream| topology.fan_out(&stream));
         self.seen.recalls.dispatched += 1;
+        self.seen.recalls.expected += u64::from(fan_out);
     }
 
     /// A recall was due and its author was not connected.
@@ -64,7 +67,7 @@ impl Book {
         device: DeviceIx,
         id: Option<MsgId>,
         now: UnixNanos,
-        way: Way<'_>,
+        way: &Way<'_>,
     ) -> Option<Measured> {
         let plan = &self.series.plan;
         let known = self.own_token(id, now).and_then(|token| {
@@ -73,10 +76,7 @@ impl Book {
             Some((token, ix, stream.kind, plan.recall?.after, self.recall_number(ix, token.seq)?))
         });
         let Some((token, ix, kind, after, ordinal)) = known else {
-            match (way, self.has_begun()) {
-                (Way::Pulled(_), false) => self.seen.leftover += 1,
-                _ => self.seen.unexpected += 1,
-            }
+            self.not_ours(id, way);
             return None;
         };
         let absences = self.receivers.attendance(device).absences();
@@ -84,19 +84,24 @@ impl Book {
             self.seen.recalls.duplicated += 1;
             return None;
         }
+        let first = !self.receivers.messages.contains(device, ix, token.seq);
+        self.seen.recalls.seen += 1;
+        self.seen.recalls.instead += u64::from(first);
         if matches!(way, Way::Pulled(_)) {
             return None;
         }
-        self.seen.recalls.overtook += u64::from(!self.receivers.messages.contains(device, ix, token.seq));
+        self.seen.recalls.overtook += u64::from(first);
         let due = token.due.plus(after);
         Some(Measured { kind, due, latency: now.since(due) })
     }
 
-    /// `device` has pulled a message for the first time: it must not have been recalled before.
-    pub(super) fn shown(&mut self, device: DeviceIx, stream: StreamIx, seq: u32) {
+    /// A message reached `device` for the first time: has its recall been there before?
+    pub(super) fn came_after_recall(&mut self, device: DeviceIx, stream: StreamIx, seq: u32, way: &Way<'_>) {
         let recalled = self.recall_number(stream, seq);
-        let seen = recalled.is_some_and(|ordinal| self.receivers.recalls.contains(device, stream, ordinal));
-        self.seen.recalls.shown += u64::from(seen);
+        if recalled.is_some_and(|ordinal| self.receivers.recalls.contains(device, stream, ordinal)) {
+            self.seen.recalls.instead -= 1;
+            self.seen.recalls.shown += u64::from(matches!(way, Way::Pulled(_)));
+        }
     }
 
     fn recall_number(&self, stream: StreamIx, seq: u32) -> Option<u32> {

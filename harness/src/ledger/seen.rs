@@ -39,9 +39,14 @@ pub struct SeenReceipts {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeenRecalls {
-    /// Written by authors, and not, because they were not connected.
+    /// Written by authors, and not, because they were not connected or their connections took no more.
     pub dispatched: u64,
     pub unsent: u64,
+    /// That devices should see of them, and saw.
+    pub expected: u64,
+    pub seen: u64,
+    /// Seen by devices that have not got the message.
+    pub instead: u64,
     pub duplicated: u64,
     /// Came before their message.
     pub overtook: u64,
@@ -102,9 +107,12 @@ impl SeenReceipts {
 
 impl SeenRecalls {
     fn add(&mut self, other: &Self) {
-        let Self { dispatched, unsent, duplicated, overtook, shown } = other;
+        let Self { dispatched, unsent, expected, seen, instead, duplicated, overtook, shown } = other;
         self.dispatched += dispatched;
         self.unsent += unsent;
+        self.expected += expected;
+        self.seen += seen;
+        self.instead += instead;
         self.duplicated += duplicated;
         self.overtook += overtook;
         self.shown += shown;

@@ -22,6 +22,8 @@ pub struct Missed {
     pub seqs: Range<u32>,
     /// The receiver was there, or made up for it: they were lost.
     pub proven: bool,
+    /// The receiver was away meanwhile.
+    pub absent: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,11 +74,17 @@ impl Track {
     /// Likewise, each with whether its absence proves that it was lost.
     pub fn missed<'a>(&'a self, end: u32, attendance: &'a Attendance) -> impl Iterator<Item = Missed> + 'a {
         let holes = self.holes.iter().flat_map(move |holes| holes.below(end));
-        let proven = |hole: Hole| attendance.proves(hole.absences.0, hole.absences.1);
-        let tail = Missed { seqs: self.next..end, proven: attendance.proves_to_end(self.absences) };
-        holes
-            .map(move |hole| Missed { seqs: hole.start..hole.end, proven: proven(hole) })
-            .chain((self.next < end).then_some(tail))
+        let in_hole = |Hole { start, end, absences: (from, to) }| Missed {
+            seqs: start..end,
+            proven: attendance.proves(from, to),
+            absent: from != to,
+        };
+        let tail = Missed {
+            seqs: self.next..end,
+            proven: attendance.proves_to_end(self.absences),
+            absent: self.absences != attendance.absences(),
+        };
+        holes.map(in_hole).chain((self.next < end).then_some(tail))
     }
 
     /// Number of different sequences seen at `end` or above.

@@ -133,7 +133,6 @@ impl Recorder {
         self.connections.opened += 1;
         self.connections.reconnected += u64::from(before == Before::Dropped);
         self.connections.returned += u64::from(before == Before::Away);
-        self.connections.away -= u64::from(before == Before::Away);
         self.steady.record(Slot::Plain(Metric::Connect), whole);
         self.steady.record(Slot::Plain(Metric::ConnectTcp), times.tcp);
         self.steady.record(Slot::Plain(Metric::ConnectUpgrade), times.upgrade);
@@ -156,6 +155,11 @@ impl Recorder {
         self.connections.online -= 1;
         self.connections.left += 1;
         self.connections.away += 1;
+    }
+
+    /// A device that was away by plan has tried to come again.
+    pub fn due_back(&mut self) {
+        self.connections.away -= 1;
     }
 
     pub fn dropped(&mut self, cause: DropCause) {

@@ -186,7 +186,9 @@ pub const COUNTERS: &[Counter] = &[
     }),
     count("receipts.duplicated", "receipts that reached the author again", |r| r.receipts.duplicated),
     count("recalls.dispatched", "recalls written by the authors", |r| r.recalls.dispatched),
-    count("recalls.unsent", "recalls not written: the author was not connected", |r| r.recalls.unsent),
+    count("recalls.unsent", "recalls not written: the author was not connected, or its connection took no more", |r| {
+        r.recalls.unsent
+    }),
     count("recalls.expected", "recalls that devices should see, one for each device", |r| r.recalls.expected),
     count("recalls.seen", "recalls that devices saw", |r| r.recalls.seen),
     count("recalls.lost", "recalls acknowledged, never seen by the device", |r| r.recalls.lost),
