@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
+use super::fanout::FanOut;
 use super::gather::Gathered;
 use super::shard::{self, Common, Order, Word};
 use super::{EngineError, Setup};
@@ -35,6 +36,7 @@ pub struct Conductor<'a> {
     words: mpsc::Receiver<Word>,
     threads: Vec<Option<JoinHandle<ShardEnd>>>,
     gathered: Gathered,
+    fan_out: FanOut,
     phase: PhaseName,
     /// Since the start of the run.
     phase_began: Duration,
@@ -92,6 +94,7 @@ impl<'a> Conductor<'a> {
             .map_err(EngineError::Thread)?;
         Ok(Self {
             gathered: Gathered::new(shards),
+            fan_out: FanOut::new(common.plan.clone(), shards),
             phase: PhaseName::Connect,
             phase_began: setup.clock.elapsed(),
             traffic: None,
@@ -188,6 +191,8 @@ impl<'a> Conductor<'a> {
         while let Ok(word) = self.words.try_recv() {
             self.hear(word);
         }
+        let fan_out = self.fan_out.finish();
+        self.gathered.add_steady(&self.fan_out.take_settled());
         self.emit();
         let generator = GeneratorTotals {
             rss_bytes_per_connection: self.rss_bytes_per_connection,
@@ -195,7 +200,8 @@ impl<'a> Conductor<'a> {
             ..super::outcome::generator(&self.gathered, (self.setup.sample)())
         };
         let plan = &self.common.plan;
-        Ok(super::outcome::report(plan, &books, &self.gathered, self.traffic, self.findings, generator))
+        let report = super::outcome::report(plan, &books, &self.gathered, self.traffic, self.findings, generator);
+        Ok(RunReport { fan_out, ..report })
     }
 
     fn order(&mut self, order: Order) {
@@ -253,7 +259,10 @@ impl<'a> Conductor<'a> {
 
     fn hear(&mut self, word: Word) {
         match word {
-            Word::Snapshot(snapshot) => {
+            Word::Snapshot(mut snapshot) => {
+                let notes = std::mem::take(&mut snapshot.fan_out);
+                self.fan_out.hear(snapshot.shard, snapshot.taken, notes);
+                self.gathered.add_steady(&self.fan_out.take_settled());
                 let before = self.gathered.seen().first_arrivals();
                 self.gathered.take(*snapshot);
                 if self.gathered.seen().first_arrivals() > before {

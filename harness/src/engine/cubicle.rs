@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use super::shard::Shard;
 use crate::behavior::frame_of;
 use crate::ledger::Book;
-use crate::scenario::{DeviceIx, StreamIx, UserIx};
+use crate::scenario::{DeviceIx, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{DropCause, MsgId, Outgoing, Scratch, Socket};
 
@@ -178,6 +178,9 @@ fn say_message(shard: &Shard, cubicle: &Cubicle, name: &str, ix: StreamIx, due: 
     };
     Socket::say(&common.endpoint.codec, &message, scratch);
     recorder.dispatched(due);
+    if stream.kind == RoomKind::Group {
+        recorder.follow(id, None);
+    }
     // What waited for the peer to read says nothing about the generator.
     if !cubicle.blocked.get() {
         recorder.lag(due, now.since(due));

@@ -73,6 +73,12 @@ impl Gathered {
         self.peak = self.peak.max(self.connections().online);
     }
 
+    /// Notes what follows from the words of several shards.
+    pub fn add_steady(&mut self, latencies: &Latencies) {
+        self.steady.add(latencies);
+        self.fresh.add(latencies);
+    }
+
     pub fn event(&mut self, event: Event) {
         if event.kind == "connect_failed" && self.first_failure.is_none() {
             self.first_failure = Some(event.detail.clone());

@@ -113,9 +113,18 @@ impl<'s> Hearing<'s> {
         let Some(measured) = measured else { return };
         match pulled {
             true => self.shard.recorder.borrow_mut().pulled(&measured),
-            false => self.shard.recorder.borrow_mut().delivery(&measured),
+            false => self.pushed(id, &measured),
         }
         self.confirm(id, &measured);
+    }
+
+    /// For the first time.
+    fn pushed(&self, id: Option<MsgId>, measured: &Measured) {
+        let mut recorder = self.shard.recorder.borrow_mut();
+        recorder.delivery(measured);
+        if let (RoomKind::Group, Some(id)) = (measured.kind, id) {
+            recorder.follow(id, Some(measured.latency));
+        }
     }
 
     /// Writes a receipt for a message that came for the first time, where the plan wants one.

@@ -6,6 +6,9 @@ mod conductor;
 mod cubicle;
 mod device;
 mod dispatch;
+mod fanout;
+#[cfg(test)]
+mod fanout_tests;
 mod gather;
 mod hearing;
 mod outcome;

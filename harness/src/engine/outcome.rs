@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::conductor::Findings;
 use super::gather::Gathered;
 use crate::ledger::{Book, judge};
-use crate::record::{Apdex, Ending, GeneratorSample, GeneratorTotals, RunReport};
+use crate::record::{Apdex, Ending, FanOutCounts, GeneratorSample, GeneratorTotals, RunReport};
 use crate::scenario::Plan;
 use crate::units::UnixNanos;
 
@@ -51,6 +51,7 @@ pub fn report(
         deliveries: judgement.deliveries,
         receipts: gathered.seen().receipts,
         recalls: judgement.recalls,
+        fan_out: FanOutCounts::default(),
         apdex: Apdex::of(&latencies, judgement.missing_steady.iter().sum()),
         latencies,
         generator,

@@ -173,7 +173,8 @@ impl Shard {
     fn snapshot(&self) -> Box<ShardSnapshot> {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32);
-        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu, waited_for_processor()))
+        let snapshot = self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu, waited_for_processor());
+        Box::new(ShardSnapshot { taken: self.common.clock.now(), ..snapshot })
     }
 }
 

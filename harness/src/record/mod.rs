@@ -2,6 +2,7 @@
 //! histograms and sums, so memory does not grow with the length of a run.
 
 mod counts;
+mod fanout;
 mod latencies;
 mod metrics;
 mod recorder;
@@ -9,6 +10,7 @@ mod report;
 mod snapshot;
 
 pub use counts::{Connections, Offered, SteadyCounts};
+pub use fanout::{FanOutCounts, FanOutNote, FanOutNotes, MessageIx};
 pub use latencies::{Latencies, MAX_LATENCY, STATS};
 pub use metrics::{METRICS, Metric, MetricInfo, Slot};
 pub use recorder::{Before, Recorder};

@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutNotes;
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
 use super::snapshot::{Event, ShardSnapshot, ShardSums};
 use crate::ledger::{Measured, Seen};
 use crate::units::UnixNanos;
-use crate::wire::{DropCause, FailureKind, OpenTimes};
+use crate::wire::{DropCause, FailureKind, MsgId, OpenTimes};
 
 /// Events kept between two snapshots; more are counted only.
 const MAX_EVENTS: usize = 200;
@@ -42,6 +43,8 @@ pub struct Recorder {
     pub unread_bytes: u64,
     steady: Latencies,
     other: Latencies,
+    /// Of the group messages that are followed.
+    pub fan_out: FanOutNotes,
     events: Vec<Event>,
     events_suppressed: u64,
 }
@@ -75,6 +78,13 @@ impl Recorder {
         let arrived = measured.due.plus(measured.latency);
         self.window_counts.arrived += u64::from(self.window.contains(&arrived));
         self.timed(Slot::Room(Metric::Delivery, measured.kind), measured.due, measured.latency);
+    }
+
+    /// A group message was written, or reached a device `after` its due time. Only some of the steady window are followed.
+    pub fn follow(&mut self, id: MsgId, after: Option<Duration>) {
+        if let Some(token) = id.decode().filter(|token| self.window.contains(&token.due)) {
+            self.fan_out.note(&token, after);
+        }
     }
 
     /// Of a message that came by a pull: it says nothing about the speed of delivery.
@@ -203,6 +213,8 @@ impl Recorder {
             },
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),
+            fan_out: self.fan_out.take(),
+            taken: UnixNanos::default(),
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
         }
@@ -212,6 +224,7 @@ impl Recorder {
     pub fn put_back(&mut self, snapshot: ShardSnapshot) {
         self.steady.add(&snapshot.steady);
         self.other.add(&snapshot.other);
+        self.fan_out.put_back(snapshot.fan_out);
         for event in snapshot.events {
             self.event(event.at, event.kind, || event.detail);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutCounts;
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
@@ -33,6 +34,7 @@ pub struct RunReport {
     pub deliveries: Deliveries,
     pub receipts: SeenReceipts,
     pub recalls: Recalls,
+    pub fan_out: FanOutCounts,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -115,6 +117,7 @@ impl Counter {
     pub fn value(&self, report: &RunReport) -> Option<f64> {
         let expected = match self.name.split('.').next() {
             Some("deliveries") => report.deliveries.expected,
+            Some("fanout") => report.fan_out.sampled,
             Some("recalls") => report.recalls.expected,
             Some("receipts") => report.receipts.sent + report.receipts.unsent,
             _ => 1,
@@ -192,6 +195,14 @@ pub const COUNTERS: &[Counter] = &[
     count("recalls.duplicated", "recalls that a device saw again", |r| r.recalls.duplicated),
     count("recalls.overtook", "recalls that came before their message", |r| r.recalls.overtook),
     count("recalls.shown", "messages pulled by a device that had seen their recall", |r| r.recalls.shown),
+    count("fanout.sampled", "group messages of the steady window that were followed to each device", |r| {
+        r.fan_out.sampled
+    }),
+    count("fanout.complete", "of these: pushed to every device by the deadline, or within a second of it", |r| {
+        r.fan_out.complete
+    }),
+    count("fanout.incomplete", "of these: the others", |r| r.fan_out.incomplete),
+    number("fanout.sampled_share", "share of the group messages that was followed, 0 to 1", |r| r.fan_out.share),
     number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
         per_second(r.steady_counts.dispatched, r.steady)
     }),

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutNotes;
 use super::latencies::Latencies;
 use crate::ledger::Seen;
+use crate::units::UnixNanos;
 
 /// One shard's second. Latencies and events are new since the last one taken.
 #[derive(Debug, Default)]
@@ -18,6 +20,9 @@ pub struct ShardSnapshot {
     pub steady: Latencies,
     /// Of everything else.
     pub other: Latencies,
+    /// Of the group messages that are followed, up to when the snapshot was taken.
+    pub fan_out: FanOutNotes,
+    pub taken: UnixNanos,
     pub events: Vec<Event>,
     /// Events that found no room.
     pub events_suppressed: u64,

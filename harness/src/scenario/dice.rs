@@ -15,6 +15,7 @@ pub enum Use {
     Recall,
     Session,
     Leaving,
+    FanOut,
 }
 
 /// Uniform 64 bits for (seed, use, index).

@@ -7,6 +7,7 @@ mod payload;
 mod plan;
 mod problem;
 mod recall;
+mod sampling;
 mod schedule;
 mod shape;
 mod source;
@@ -21,6 +22,7 @@ pub use plan::{
 };
 pub use problem::{Problem, Problems};
 pub use recall::Recall;
+pub use sampling::Sampling;
 pub use schedule::{Due, Schedule};
 pub use shape::schema;
 pub use source::{Origin, Origins};

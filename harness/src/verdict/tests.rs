@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
-use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts};
+use crate::record::{Apdex, Connections, FanOutCounts, GeneratorTotals, Latencies, Offered, SteadyCounts};
 use crate::scenario::RoomKind;
 
 /// Makes a good run bad.
@@ -29,6 +29,7 @@ fn good() -> RunReport {
         acked: 1000,
         receipts: SeenReceipts::default(),
         recalls: Recalls::default(),
+        fan_out: FanOutCounts::default(),
         deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
         apdex: Apdex::of(&latencies, 0),
         latencies,
