@@ -6,7 +6,7 @@ use super::counts::{Connections, Offered, SteadyCounts};
 use super::fanout::FanOutCounts;
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
-use crate::ledger::{Deliveries, Recalls, SeenReceipts};
+use crate::ledger::{Deliveries, Recalls, RoomTally, SeenReceipts};
 
 /// How a run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub struct RunReport {
     pub receipts: SeenReceipts,
     pub recalls: Recalls,
     pub fan_out: FanOutCounts,
+    pub rooms: RoomReport,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -45,6 +46,15 @@ pub struct RunReport {
     pub devices_crashed: u64,
     /// Deliveries were still coming when the drain ended, so that what is missing may only be late.
     pub drain_cut_short: bool,
+}
+
+/// Rooms in which a delivery was expected, by whether all of them came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomReport {
+    pub complete: u64,
+    pub incomplete: u64,
+    /// Name and tally of those that miss most, the worst first.
+    pub worst: Vec<(String, RoomTally)>,
 }
 
 /// Application performance index over the deliveries of the steady window and those missing of it.
@@ -118,6 +128,7 @@ impl Counter {
         let expected = match self.name.split('.').next() {
             Some("deliveries") => report.deliveries.expected,
             Some("fanout") => report.fan_out.sampled,
+            Some("rooms") => report.rooms.complete + report.rooms.incomplete,
             Some("recalls") => report.recalls.expected,
             Some("receipts") => report.receipts.sent + report.receipts.unsent,
             _ => 1,
@@ -203,6 +214,8 @@ pub const COUNTERS: &[Counter] = &[
     }),
     count("fanout.incomplete", "of these: the others", |r| r.fan_out.incomplete),
     number("fanout.sampled_share", "share of the group messages that was followed, 0 to 1", |r| r.fan_out.share),
+    count("rooms.complete", "rooms in which every expected delivery came", |r| r.rooms.complete),
+    count("rooms.incomplete", "rooms in which one is missing, for whatever reason", |r| r.rooms.incomplete),
     number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
         per_second(r.steady_counts.dispatched, r.steady)
     }),

@@ -7,6 +7,7 @@ mod payload;
 mod plan;
 mod problem;
 mod recall;
+mod rooms;
 mod sampling;
 mod schedule;
 mod shape;
