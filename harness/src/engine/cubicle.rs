@@ -61,6 +61,8 @@ pub(super) struct Cubicle {
     pub waker: RefCell<Option<Waker>>,
     /// From its opening to its end.
     pub line: RefCell<Option<Line>>,
+    /// Bytes that the connection may still read for now; `None`: as many as come.
+    pub allowance: Cell<Option<usize>>,
     /// Why writing failed, for the connection's task to find.
     pub broken: Cell<Option<DropCause>>,
 }
@@ -85,8 +87,11 @@ impl Cubicle {
         messages
     }
 
-    /// That have arrived and were not read yet.
+    /// That have arrived and were not read yet, but for those that wait by plan.
     pub fn unread_bytes(&self) -> u64 {
+        if self.allowance.get().is_some() {
+            return 0;
+        }
         self.line.borrow().as_ref().map_or(0, |line| line.socket.unread_bytes())
     }
 

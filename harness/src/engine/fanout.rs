@@ -115,9 +115,11 @@ impl FanOut {
             overdue.last_us = overdue.last_us.max(us);
             return;
         }
-        let Some(expected) = self.expected(ix).filter(|expected| *expected > 0) else { return };
-        let fresh = || UnderWay { due, written: false, expected, reached_us: Vec::new() };
-        let message = self.under_way.entry(ix).or_insert_with(fresh);
+        if !self.under_way.contains_key(&ix) {
+            let Some(expected) = self.expected(ix).filter(|expected| *expected > 0) else { return };
+            self.under_way.insert(ix, UnderWay { due, written: false, expected, reached_us: Vec::new() });
+        }
+        let Some(message) = self.under_way.get_mut(&ix) else { return };
         match reached_us {
             None => message.written = true,
             Some(us) => {
@@ -135,10 +137,17 @@ impl FanOut {
         }
     }
 
-    /// Devices that should get it; `None` when there is no such stream.
+    /// Devices that should get it and read as fast as it comes; `None` when there is no such stream.
     fn expected(&self, ix: MessageIx) -> Option<u32> {
         let topology = &self.plan.topology;
-        topology.stream(ix.stream).map(|stream| topology.fan_out(&stream))
+        let stream = topology.stream(ix.stream)?;
+        if self.plan.slow_readers.is_none() {
+            return Some(topology.fan_out(&stream));
+        }
+        let mut count = 0;
+        let is_slow = |device| self.plan.is_slow(topology.user_of(device));
+        topology.for_each_recipient(&stream, |device| count += u32::from(!is_slow(device)));
+        Some(count)
     }
 
     fn complete(&mut self, ix: MessageIx) {

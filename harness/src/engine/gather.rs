@@ -122,6 +122,11 @@ impl Gathered {
         self.sum(|sum: &mut u64, sums| *sum += sums.crashed)
     }
 
+    /// Late arrivals at slow readers.
+    pub fn slow_late(&self) -> u64 {
+        self.sum(|sum: &mut u64, sums| *sum += sums.slow_late)
+    }
+
     /// Whether every message is decided, acknowledged and delivered to all.
     pub fn nothing_under_way(&self) -> bool {
         let (seen, offered) = (self.seen(), self.offered());

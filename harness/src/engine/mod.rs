@@ -16,6 +16,7 @@ mod pulling;
 mod pulse;
 mod session;
 mod shard;
+mod slow;
 mod stay;
 
 use std::sync::Arc;

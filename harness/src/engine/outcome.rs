@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::conductor::Findings;
 use super::gather::Gathered;
 use crate::ledger::{Book, RoomTally, judge};
-use crate::record::{Apdex, Ending, FanOutCounts, GeneratorSample, GeneratorTotals, RoomReport, RunReport};
+use crate::record::{Apdex, Ending, FanOutCounts, GeneratorSample, GeneratorTotals, RoomReport, RunReport, SlowReport};
 use crate::scenario::Plan;
 use crate::units::UnixNanos;
 
@@ -55,6 +55,7 @@ pub fn report(
         recalls: judgement.recalls,
         fan_out: FanOutCounts::default(),
         rooms: RoomReport { complete: judgement.rooms.complete, incomplete: judgement.rooms.incomplete, worst },
+        slow: SlowReport { devices: plan.slow_devices(), late: gathered.slow_late() },
         apdex: Apdex::of(&latencies, judgement.missing_steady.iter().sum()),
         latencies,
         generator,

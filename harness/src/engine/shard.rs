@@ -17,6 +17,7 @@ use super::alarm::Alarm;
 use super::cubicle::{Cubicle, DueRecall};
 use super::device;
 use super::dispatch::{self, Dispatch};
+use super::slow;
 use super::stay::Stage;
 use crate::clock::RunClock;
 use crate::ledger::{Book, Series};
@@ -218,12 +219,14 @@ async fn follow(
             }
             Order::Traffic { start, .. } => {
                 dispatch::begin(&shard, start, &orders);
+                slow::begin(&shard);
                 // Takes turns of its own accord.
                 tokio::task::unconstrained(dispatch::send(&shard, &alarm, &mut orders)).await?;
                 Some(Word::Sent)
             }
             Order::Return => {
                 shard.stage.send_replace(Stage::Home);
+                slow::end(&shard);
                 None
             }
             Order::Prove => {

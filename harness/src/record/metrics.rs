@@ -11,6 +11,7 @@ pub enum Metric {
     Ack,
     Delivery,
     DeliveryWithMissing,
+    DeliverySlow,
     FanOutFirst,
     FanOutMedian,
     FanOutLast,
@@ -38,7 +39,7 @@ const fn row(metric: Metric, name: &'static str, by_room: bool, doc: &'static st
     MetricInfo { metric, name, by_room, doc }
 }
 
-pub const METRICS: [MetricInfo; 17] = [
+pub const METRICS: [MetricInfo; 18] = [
     row(
         Metric::Connect,
         "connect",
@@ -55,6 +56,12 @@ pub const METRICS: [MetricInfo; 17] = [
         "delivery_with_missing",
         true,
         "`delivery`, with each missing one of the window counted at the deadline or the maximum, whichever is longer",
+    ),
+    row(
+        Metric::DeliverySlow,
+        "delivery_slow",
+        false,
+        "due time of a message until a slow reader's device has read it; not in `delivery`",
     ),
     row(
         Metric::FanOutFirst,

@@ -38,6 +38,7 @@ pub struct Recorder {
     connections: Connections,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    slow_late: u64,
     received_bytes: u64,
     /// Found at the last look.
     pub unread_bytes: u64,
@@ -78,6 +79,13 @@ impl Recorder {
         let arrived = measured.due.plus(measured.latency);
         self.window_counts.arrived += u64::from(self.window.contains(&arrived));
         self.timed(Slot::Room(Metric::Delivery, measured.kind), measured.due, measured.latency);
+    }
+
+    /// Likewise, to a device that reads slowly.
+    pub fn delivery_slow(&mut self, measured: &Measured, late: bool) {
+        self.pulled(measured);
+        self.slow_late += u64::from(late);
+        self.timed(Slot::Plain(Metric::DeliverySlow), measured.due, measured.latency);
     }
 
     /// A group message was written, or reached a device `after` its due time. Only some of the steady window are followed.
@@ -206,6 +214,7 @@ impl Recorder {
                 steady: self.window_counts,
                 connections: self.connections.clone(),
                 crashed: self.crashed,
+                slow_late: self.slow_late,
                 cpu,
                 cpu_wait,
                 received_bytes: self.received_bytes,

@@ -36,6 +36,7 @@ pub struct RunReport {
     pub recalls: Recalls,
     pub fan_out: FanOutCounts,
     pub rooms: RoomReport,
+    pub slow: SlowReport,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -46,6 +47,14 @@ pub struct RunReport {
     pub devices_crashed: u64,
     /// Deliveries were still coming when the drain ended, so that what is missing may only be late.
     pub drain_cut_short: bool,
+}
+
+/// Of users who read slowly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SlowReport {
+    pub devices: u64,
+    /// Of the late deliveries, those to them.
+    pub late: u64,
 }
 
 /// Rooms in which a delivery was expected, by whether all of them came.
@@ -128,6 +137,7 @@ impl Counter {
         let expected = match self.name.split('.').next() {
             Some("deliveries") => report.deliveries.expected,
             Some("fanout") => report.fan_out.sampled,
+            Some("slow") => report.slow.devices,
             Some("rooms") => report.rooms.complete + report.rooms.incomplete,
             Some("recalls") => report.recalls.expected,
             Some("receipts") => report.receipts.sent + report.receipts.unsent,
@@ -216,6 +226,8 @@ pub const COUNTERS: &[Counter] = &[
     number("fanout.sampled_share", "share of the group messages that was followed, 0 to 1", |r| r.fan_out.share),
     count("rooms.complete", "rooms in which every expected delivery came", |r| r.rooms.complete),
     count("rooms.incomplete", "rooms in which one is missing, for whatever reason", |r| r.rooms.incomplete),
+    count("slow.devices", "connections of users who read slowly by plan", |r| r.slow.devices),
+    count("slow.late", "of the late deliveries, those to them", |r| r.slow.late),
     number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
         per_second(r.steady_counts.dispatched, r.steady)
     }),

@@ -37,6 +37,8 @@ pub struct ShardSums {
     pub connections: Connections,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    /// Late arrivals at slow readers.
+    pub slow_late: u64,
     /// Processor time of the shard's thread, and how long it was ready to run and had no processor.
     pub cpu: Duration,
     pub cpu_wait: Duration,

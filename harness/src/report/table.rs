@@ -50,7 +50,7 @@ struct Row {
     optional: bool,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 9] = [
     Row {
         title: "connections",
         section: "connections",
@@ -77,6 +77,7 @@ const ROWS: [Row; 8] = [
         optional: false,
     },
     Row { title: "", section: "deliveries", keys: &["pulled", "overlapped", "withdrawn", "leftover"], optional: true },
+    Row { title: "slow readers", section: "slow", keys: &["devices", "late"], optional: true },
     Row {
         title: "receipts",
         section: "receipts",

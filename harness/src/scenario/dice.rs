@@ -16,6 +16,7 @@ pub enum Use {
     Session,
     Leaving,
     FanOut,
+    SlowReader,
 }
 
 /// Uniform 64 bits for (seed, use, index).

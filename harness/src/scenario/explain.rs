@@ -53,6 +53,10 @@ impl fmt::Display for Explained<'_> {
         writeln!(f, "uplink       {rate} messages/s ({kinds})")?;
         writeln!(f, "             contents of {:.0} bytes on average", plan.traffic.payload.mean())?;
         writeln!(f, "downlink     {pushes:.0} expected pushes/s = {rate} x fan-out {:.2}", plan.mean_fan_out())?;
+        if let Some(slow) = plan.slow_readers {
+            let (count, most) = (show_count(plan.slow_devices()), show_count(slow.bytes_per_s));
+            writeln!(f, "slow         {count} of the connections read at most {most} bytes/s until traffic ends")?;
+        }
         let phases = &plan.phases;
         let connecting = f64::from(connections) / phases.connect_rate.as_per_second();
         writeln!(

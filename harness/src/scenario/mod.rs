@@ -14,6 +14,7 @@ mod shape;
 mod source;
 mod split;
 mod topology;
+mod trouble;
 mod validate;
 
 pub use file::ProtocolName;
@@ -29,6 +30,7 @@ pub use shape::schema;
 pub use source::{Origin, Origins};
 pub use split::Share;
 pub use topology::{DeviceIx, PLATFORM, RoomIx, RoomKind, Stream, StreamIx, Topology, UserIx};
+pub use trouble::SlowReaders;
 
 use file::ScenarioFile;
 

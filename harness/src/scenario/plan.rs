@@ -8,6 +8,7 @@ use super::file::ProtocolName;
 use super::payload::Payload;
 use super::recall::Recall;
 use super::topology::{RoomKind, Topology};
+use super::trouble::SlowReaders;
 use crate::units::Rate;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Plan {
     pub sessions: Option<Sessions>,
     /// `None`: nothing is taken back.
     pub recall: Option<Recall>,
+    /// `None`: everybody reads as fast as it comes.
+    pub slow_readers: Option<SlowReaders>,
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,

@@ -1,6 +1,8 @@
 //! From the file to the plan: checks that the values make sense, alone and together. Collects every problem before it
 //! gives up.
 
+mod trouble;
+
 use std::fmt::Display;
 use std::str::FromStr;
 use std::thread::available_parallelism;
@@ -50,6 +52,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     let offline = check.offline(&file.offline);
     let sessions = check.sessions(&file.sessions, file.offline.pull);
     let recall = check.recall(&file.recall, seed);
+    let slow_readers = check.slow_readers(&file.slow_readers);
     let generator = check.generator(&file.generator);
     if file.deadline.delivery.0.is_zero() {
         check.report("deadline.delivery", "must be longer than 0s");
@@ -82,6 +85,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
         offline,
         sessions,
         recall,
+        slow_readers,
         delivery_deadline: file.deadline.delivery.0,
         generator,
         thresholds: file.thresholds,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
-use crate::record::{Apdex, Connections, FanOutCounts, GeneratorTotals, Latencies, Offered, RoomReport, SteadyCounts};
+use crate::record::{
+    Apdex, Connections, FanOutCounts, GeneratorTotals, Latencies, Offered, RoomReport, SlowReport, SteadyCounts,
+};
 use crate::scenario::RoomKind;
 
 /// Makes a good run bad.
@@ -31,6 +33,7 @@ fn good() -> RunReport {
         recalls: Recalls::default(),
         fan_out: FanOutCounts::default(),
         rooms: RoomReport::default(),
+        slow: SlowReport::default(),
         deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
         apdex: Apdex::of(&latencies, 0),
         latencies,

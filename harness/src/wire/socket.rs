@@ -83,6 +83,17 @@ impl Socket {
         scratch: &mut Scratch,
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Poll<Result<usize, DropCause>> {
+        self.poll_read_some(cx, scratch, usize::MAX, hear)
+    }
+
+    /// Likewise, but takes no more than `most` bytes, which must not be 0.
+    pub fn poll_read_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+        most: usize,
+        hear: &mut dyn FnMut(Heard<'_>),
+    ) -> Poll<Result<usize, DropCause>> {
         if let Some(cause) = self.closed {
             return Poll::Ready(Err(cause));
         }
@@ -91,7 +102,8 @@ impl Socket {
             return Poll::Ready(self.take_in(&early, scratch, hear).map(|()| early.len()));
         }
         let mut room = std::mem::take(&mut scratch.read);
-        let mut buffer = ReadBuf::new(&mut room);
+        let most = most.min(room.len());
+        let mut buffer = ReadBuf::new(&mut room[..most]);
         let polled = Pin::new(&mut self.transport).poll_read(cx, &mut buffer);
         let filled = buffer.filled().len();
         let result = match polled {
