@@ -137,6 +137,9 @@ impl<'a> Conductor<'a> {
         let start = self.common.clock.now().plus(LEAD);
         let until = start.plus(self.common.plan.phases.traffic());
         self.traffic = Some(start..until);
+        if let Some(storm) = self.common.plan.storm {
+            self.gathered.dips.expect_storm(start.plus(storm.at).since(self.common.clock.origin()));
+        }
         self.order(Order::Traffic { start, until });
         if self.wait(None, Self::all_done).await? == Waited::Interrupted {
             let until = self.common.clock.now();

@@ -54,6 +54,8 @@ pub(super) struct Cubicle {
     pub prove: Cell<bool>,
     /// The device is not there by plan.
     pub away: Cell<bool>,
+    /// A storm dropped it, and it has not come back since.
+    pub struck: Cell<bool>,
     /// Up to here the device has pulled what it missed.
     pub cursor: Cell<u64>,
     pub queue: RefCell<VecDeque<Pending>>,

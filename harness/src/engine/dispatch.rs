@@ -164,6 +164,7 @@ fn queue(shard: &Shard, own: Own, due: UnixNanos, now: UnixNanos) -> Option<Devi
         offered.underrun_behind += 1;
     } else if !cubicle.online.get() {
         offered.underrun_offline += 1;
+        offered.underrun_storm += u64::from(cubicle.struck.get());
     } else if queue.len() < plan.generator.send_queue {
         queue.push_back(Pending::Message { stream: own.stream, due });
         return (queue.len() == 1).then_some(device);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::dips::{Dips, Second};
 use crate::ledger::Seen;
 use crate::record::{
     Connections, Event, GeneratorSample, Latencies, Offered, PhaseName, ShardSnapshot, ShardSums, Snapshot,
@@ -27,6 +28,9 @@ pub struct Gathered {
     received_before: u64,
     pub peak: u64,
     hold: Hold,
+    /// Fewest connections of each shard since the last emitted snapshot.
+    lowest: Vec<u64>,
+    pub dips: Dips,
     first_failure: Option<String>,
 }
 
@@ -48,6 +52,7 @@ impl Gathered {
         let count = shards as usize;
         Self {
             shards: vec![Default::default(); count],
+            lowest: vec![0; count],
             cpu_before: vec![Duration::ZERO; count],
             cpu_wait_before: vec![Duration::ZERO; count],
             hold: Hold { loads: vec![0.0; count], waits: vec![0.0; count], ..Hold::default() },
@@ -64,6 +69,9 @@ impl Gathered {
         self.fresh.add(&snapshot.steady);
         self.fresh.add(&snapshot.other);
         self.events_suppressed += snapshot.events_suppressed;
+        if let Some(lowest) = self.lowest.get_mut(snapshot.shard as usize) {
+            *lowest = snapshot.lowest_present.min(*lowest);
+        }
         snapshot.events.into_iter().for_each(|event| self.event(event));
         if let Some((serial, sums)) = self.shards.get_mut(snapshot.shard as usize)
             && snapshot.serial > *serial
@@ -135,9 +143,9 @@ impl Gathered {
             && seen.acked >= offered.dispatched
     }
 
-    /// Mean number of connections up during the hold; `None` when it was too short to tell, as with the others.
+    /// Mean number of connections up during the hold, but for the dip of a storm that is over; `None` when it was too short to tell, as with the others.
     pub fn online_steady(&self) -> Option<f64> {
-        mean(self.hold.online as f64, self.hold.snapshots)
+        self.dips.calm_mean().or(mean(self.hold.online as f64, self.hold.snapshots))
     }
 
     /// Mean load of the busiest shard during the hold, 0 to 1.
@@ -187,8 +195,21 @@ impl Gathered {
                 hold.received_bytes += received_bytes;
                 hold.span += span;
             }
-            hold.online += connections.online + connections.away;
+            hold.online += connections.present();
             hold.snapshots += 1;
+        }
+        self.dips.see(Second {
+            at,
+            span,
+            phase,
+            target: connections_target,
+            present: connections.present(),
+            // Summed over the shards: never more than there were at any time.
+            lowest: self.lowest.iter().sum(),
+            attempts: connections.opened + connections.failed,
+        });
+        for (lowest, (_, sums)) in self.lowest.iter_mut().zip(&self.shards) {
+            *lowest = sums.connections.present();
         }
         let mut latencies = std::mem::take(&mut self.fresh);
         latencies.sum_over_rooms();

@@ -5,6 +5,7 @@ mod alarm;
 mod conductor;
 mod cubicle;
 mod device;
+mod dips;
 mod dispatch;
 mod fanout;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod session;
 mod shard;
 mod slow;
 mod stay;
+mod storm;
 
 use std::sync::Arc;
 

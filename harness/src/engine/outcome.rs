@@ -56,6 +56,7 @@ pub fn report(
         fan_out: FanOutCounts::default(),
         rooms: RoomReport { complete: judgement.rooms.complete, incomplete: judgement.rooms.incomplete, worst },
         slow: SlowReport { devices: plan.slow_devices(), late: gathered.slow_late() },
+        recovery: gathered.dips.recovery(),
         apdex: Apdex::of(&latencies, judgement.missing_steady.iter().sum()),
         latencies,
         generator,

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
@@ -14,7 +14,7 @@ use super::hearing::Hearing;
 use super::pulling::Pulling;
 use super::pulse::Beat;
 use super::shard::Shard;
-use crate::scenario::DeviceIx;
+use crate::scenario::{DeviceIx, StormHow};
 use crate::wire::{ConnectError, DropCause, Outgoing, Scratch, Socket};
 
 /// How long a device that leaves waits for the peer to close.
@@ -129,6 +129,21 @@ impl<'s> Session<'s> {
         });
         // A peer that does not close has no more to say.
         let _ = tokio::time::timeout(GOODBYE, rest).await;
+    }
+
+    /// Ends the connection as the planned storm does, without a word to the server.
+    pub fn break_off(mut self) {
+        let Some(mut line) = self.shard.cubicle(self.device).line.take() else { return };
+        let mut cx = Context::from_waker(Waker::noop());
+        match self.shard.common.plan.storm.map(|storm| storm.how) {
+            Some(StormHow::Silent) => self.shard.abandoned.borrow_mut().push(line.socket),
+            Some(StormHow::Rst) => line.socket.end_with_reset(),
+            Some(StormHow::Fin) | None => {
+                // What has come is read, or it would turn the FIN into a reset.
+                let _ = self.read(&mut line, &mut cx, &mut self.shard.scratch.borrow_mut());
+                line.socket.end_with_fin(&mut cx);
+            }
+        }
     }
 
     pub async fn close(self) {

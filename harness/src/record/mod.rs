@@ -14,5 +14,7 @@ pub use fanout::{FanOutCounts, FanOutNote, FanOutNotes, MessageIx};
 pub use latencies::{Latencies, MAX_LATENCY, STATS};
 pub use metrics::{METRICS, Metric, MetricInfo, Slot};
 pub use recorder::{Before, Recorder};
-pub use report::{Apdex, COUNTERS, Counter, Ending, GeneratorTotals, Read, RoomReport, RunReport, SlowReport};
+pub use report::{
+    Apdex, COUNTERS, Counter, Ending, GeneratorTotals, Read, Recovery, RoomReport, RunReport, SlowReport, Unrecovered,
+};
 pub use snapshot::{Event, GeneratorSample, PhaseName, ShardSnapshot, ShardSums, Snapshot};

@@ -36,6 +36,7 @@ pub struct Recorder {
     pub offered: Offered,
     window_counts: SteadyCounts,
     connections: Connections,
+    lowest_present: u64,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
     slow_late: u64,
@@ -181,6 +182,7 @@ impl Recorder {
     pub fn dropped(&mut self, cause: DropCause) {
         self.connections.online -= 1;
         self.connections.dropped += 1;
+        self.lowest_present = self.lowest_present.min(self.connections.present());
         self.cause(format!("drop:{cause}"));
     }
 
@@ -223,6 +225,7 @@ impl Recorder {
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),
             fan_out: self.fan_out.take(),
+            lowest_present: std::mem::replace(&mut self.lowest_present, self.connections.present()),
             taken: UnixNanos::default(),
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
@@ -234,6 +237,7 @@ impl Recorder {
         self.steady.add(&snapshot.steady);
         self.other.add(&snapshot.other);
         self.fan_out.put_back(snapshot.fan_out);
+        self.lowest_present = self.lowest_present.min(snapshot.lowest_present);
         for event in snapshot.events {
             self.event(event.at, event.kind, || event.detail);
         }

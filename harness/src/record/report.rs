@@ -37,6 +37,7 @@ pub struct RunReport {
     pub fan_out: FanOutCounts,
     pub rooms: RoomReport,
     pub slow: SlowReport,
+    pub recovery: Recovery,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -47,6 +48,30 @@ pub struct RunReport {
     pub devices_crashed: u64,
     /// Deliveries were still coming when the drain ended, so that what is missing may only be late.
     pub drain_cut_short: bool,
+}
+
+/// How the connections came through falls of their number, whoever caused them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Recovery {
+    /// Fewest up or away by plan in the steady window, as a share of those planned; `None` without a window.
+    pub lowest_share: Option<f64>,
+    /// The longest time until they were back; the length of the run when they are not. `None`: they never fell.
+    pub took: Option<Duration>,
+    pub unrecovered: Option<Unrecovered>,
+    /// Most handshakes in one second after the first of traffic, failed ones included.
+    pub peak_opens_per_s: Option<f64>,
+    /// There was a fall by the planned storm, and it is over.
+    pub from_storm: bool,
+}
+
+/// A fall that was not over at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unrecovered {
+    /// Since the start of the run.
+    pub fell_at: Duration,
+    /// Connections before the fall and at the end, those away by plan included.
+    pub before: u64,
+    pub present: u64,
 }
 
 /// Of users who read slowly.
@@ -171,11 +196,29 @@ pub const COUNTERS: &[Counter] = &[
     count("connections.reconnected", "connections opened after a drop", |r| r.connections.reconnected),
     count("connections.left", "connections ended by plan", |r| r.connections.left),
     count("connections.returned", "connections opened after that", |r| r.connections.returned),
+    number(
+        "connections.lowest_share",
+        "fewest up at any time of the steady window, as a share of those planned",
+        |r| r.recovery.lowest_share,
+    ),
+    number(
+        "connections.recovery_s",
+        "longest time from a fall below 99 % until they were back, to the second; the whole run when they are not",
+        |r| r.recovery.took.map(|took| took.as_secs_f64()),
+    ),
+    number(
+        "connections.peak_opens_per_s",
+        "most handshakes in a second since traffic began, failed ones included",
+        |r| r.recovery.peak_opens_per_s,
+    ),
     count("messages.intended", "messages due", |r| r.offered.intended),
     count("messages.dispatched", "messages written to a connection", |r| r.offered.dispatched),
     count("messages.underrun", "messages not sent: generator late, or sender offline", |r| r.offered.underrun()),
     count("messages.underrun_behind", "of these: generator late", |r| r.offered.underrun_behind),
     count("messages.underrun_offline", "of these: sender offline", |r| r.offered.underrun_offline),
+    count("messages.underrun_storm", "of the latter: sender dropped by the planned storm and not back", |r| {
+        r.offered.underrun_storm
+    }),
     count("messages.saturated", "messages not sent: the connection took no more", |r| r.offered.saturated),
     count("messages.withheld", "messages not due because their sender was away by plan", |r| r.offered.withheld),
     count("messages.refused", "messages dispatched to which the server said no", |r| r.offered.refused),

@@ -23,6 +23,8 @@ pub struct ShardSnapshot {
     /// Of the group messages that are followed, up to when the snapshot was taken.
     pub fan_out: FanOutNotes,
     pub taken: UnixNanos,
+    /// Fewest connections up or away by plan at any time since the last one.
+    pub lowest_present: u64,
     pub events: Vec<Event>,
     /// Events that found no room.
     pub events_suppressed: u64,
@@ -53,7 +55,7 @@ pub struct ShardSums {
 pub struct Event {
     /// Since the start of the run.
     pub at: Duration,
-    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `refused`, `phase`, `interrupt` or `warning`.
+    /// What kind: `connect_failed`, `disconnect`, `reconnect`, `refused`, `phase`, `storm`, `interrupt` or `warning`.
     pub kind: &'static str,
     pub detail: String,
 }

@@ -17,6 +17,7 @@ pub enum Use {
     Leaving,
     FanOut,
     SlowReader,
+    Storm,
 }
 
 /// Uniform 64 bits for (seed, use, index).

@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::trouble::SlowReadersFile;
+use super::trouble::{SlowReadersFile, StormFile};
 use crate::units::Span;
 
 /// A scenario: who connects, what they send, and what must hold.
@@ -28,6 +28,7 @@ pub struct ScenarioFile {
     pub sessions: SessionsFile,
     pub recall: RecallFile,
     pub slow_readers: SlowReadersFile,
+    pub storm: StormFile,
     pub deadline: DeadlineFile,
     pub generator: GeneratorFile,
 }

@@ -30,7 +30,7 @@ pub use shape::schema;
 pub use source::{Origin, Origins};
 pub use split::Share;
 pub use topology::{DeviceIx, PLATFORM, RoomIx, RoomKind, Stream, StreamIx, Topology, UserIx};
-pub use trouble::SlowReaders;
+pub use trouble::{SlowReaders, Storm, StormHow};
 
 use file::ScenarioFile;
 

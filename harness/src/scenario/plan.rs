@@ -8,7 +8,7 @@ use super::file::ProtocolName;
 use super::payload::Payload;
 use super::recall::Recall;
 use super::topology::{RoomKind, Topology};
-use super::trouble::SlowReaders;
+use super::trouble::{SlowReaders, Storm};
 use crate::units::Rate;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Plan {
     pub recall: Option<Recall>,
     /// `None`: everybody reads as fast as it comes.
     pub slow_readers: Option<SlowReaders>,
+    /// `None`: we drop nobody.
+    pub storm: Option<Storm>,
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,

@@ -1,11 +1,15 @@
-//! Users who are hard on a platform: those who read slowly. Chosen by the seed, so that a run can be repeated.
+//! What is hard on a platform: users who read slowly, and many who come back at once. Who it is follows from the seed, so
+//! that a run can be repeated.
+
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dice::{self, Use};
 use super::plan::Plan;
-use super::topology::UserIx;
+use super::topology::{DeviceIx, UserIx};
+use crate::units::Span;
 
 /// Users who read slowly, or not at all, from the begin of traffic to its end; then they catch up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +29,63 @@ pub struct SlowReaders {
     pub bytes_per_s: u64,
 }
 
+/// One moment at which we drop connections, whose devices come back as `reconnect` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StormFile {
+    /// When, counted from the begin of traffic.
+    pub at: Span,
+    /// Share of the connections that are dropped, 0 to 1; 0: there is no storm.
+    pub share: f64,
+    /// `fin`: closed without a close frame. `rst`: reset. `silent`: kept open, but never read or written again.
+    pub how: StormHow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Storm {
+    /// From the begin of traffic.
+    pub at: Duration,
+    /// 0 to 1.
+    pub share: f64,
+    pub how: StormHow,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StormHow {
+    #[default]
+    Fin,
+    Rst,
+    Silent,
+}
+
+impl StormHow {
+    /// As it is written in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fin => "fin",
+            Self::Rst => "rst",
+            Self::Silent => "silent",
+        }
+    }
+}
+
 impl Plan {
+    /// Whether the storm drops this device's connection. It spares the platform's account.
+    pub fn is_struck(&self, device: DeviceIx) -> bool {
+        let chance = || dice::unit(dice::roll(self.seed, Use::Storm, device.0.into()));
+        let spared = self.topology.is_platform(self.topology.user_of(device));
+        self.storm.is_some_and(|storm| !spared && chance() < storm.share)
+    }
+
+    /// Connections that are kept beside those of the devices.
+    pub fn abandoned_connections(&self) -> u64 {
+        if self.storm.is_none_or(|storm| storm.how != StormHow::Silent) {
+            return 0;
+        }
+        (0..self.topology.device_count()).filter(|device| self.is_struck(DeviceIx(*device))).count() as u64
+    }
+
     /// Whether this user reads slowly. The platform's account never does.
     pub fn is_slow(&self, user: UserIx) -> bool {
         let chance = || dice::unit(dice::roll(self.seed, Use::SlowReader, user.0.into()));

@@ -53,6 +53,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
     let sessions = check.sessions(&file.sessions, file.offline.pull);
     let recall = check.recall(&file.recall, seed);
     let slow_readers = check.slow_readers(&file.slow_readers);
+    let storm = check.storm(&file.storm, &phases);
     let generator = check.generator(&file.generator);
     if file.deadline.delivery.0.is_zero() {
         check.report("deadline.delivery", "must be longer than 0s");
@@ -86,6 +87,7 @@ pub fn validate(file: ScenarioFile, name: &str, seed: u64, origins: &Origins, pr
         sessions,
         recall,
         slow_readers,
+        storm,
         delivery_deadline: file.deadline.delivery.0,
         generator,
         thresholds: file.thresholds,

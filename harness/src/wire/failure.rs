@@ -116,6 +116,8 @@ pub enum DropCause {
     Protocol,
     /// A frame above `target.max_frame_bytes`.
     TooLarge,
+    /// By us, because the plan wants a storm of reconnections.
+    Storm,
     Other,
 }
 
@@ -155,6 +157,7 @@ impl fmt::Display for DropCause {
             Self::HalfOpen => "half_open",
             Self::Protocol => "protocol_error",
             Self::TooLarge => "frame_too_large",
+            Self::Storm => "storm",
             Self::Other => "other",
         })
     }

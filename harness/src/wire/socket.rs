@@ -222,6 +222,17 @@ impl Socket {
         push_frame(&mut self.unsent, Kind::Close, [1, 0, 0, 0], |out| out.extend_from_slice(&1000_u16.to_be_bytes()));
     }
 
+    /// Ends the connection with nothing but a FIN. What came meanwhile and was not read makes a reset follow it.
+    pub fn end_with_fin(mut self, cx: &mut Context<'_>) {
+        // Of a connection that has already failed there is nothing to end.
+        let _ = Pin::new(self.transport.tcp_mut()).poll_shutdown(cx);
+    }
+
+    /// Ends the connection with a reset.
+    pub fn end_with_reset(self) {
+        let _ = self.transport.tcp().set_zero_linger();
+    }
+
     /// Says goodbye and does not wait for the answer. The caller bounds the time.
     pub async fn close(mut self) {
         let mut scratch = Scratch { read: Box::default(), write: Vec::new(), mask: 1 };
