@@ -98,3 +98,54 @@ impl Plan {
         users.map(|user| self.topology.devices_of(user).len() as u64).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{DeviceIx, Plan, UserIx, load};
+
+    fn plan(sets: &[&str]) -> Result<Plan, String> {
+        let text = "target.url = \"embedded\"\ntraffic.mix = { direct = 1, system = 1 }\n\
+                    [population]\nusers = 1000\ndevices_per_user = 2\n";
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = load(text, "s.toml", &sets, 3);
+        loaded.plan.ok_or(loaded.problems.to_string())
+    }
+
+    #[test]
+    fn a_share_of_the_people_is_slow_or_struck_and_never_the_platform() {
+        let plan = plan(&["slow_readers.share=0.2", "storm.share=0.3", "storm.how=silent"]).unwrap();
+        let slow = (0..1000).filter(|user| plan.is_slow(UserIx(*user))).count() as u64;
+        assert!((150..250).contains(&slow), "{slow}");
+        assert_eq!(plan.slow_devices(), 2 * slow);
+        let struck =
+            (0..plan.topology.device_count()).filter(|device| plan.is_struck(DeviceIx(*device))).count() as u64;
+        assert!((500..700).contains(&struck), "{struck}");
+        assert_eq!(plan.abandoned_connections(), struck);
+    }
+
+    #[test]
+    fn the_platform_is_spared_even_when_everybody_is_hit() {
+        let plan = plan(&["slow_readers.share=1", "storm.share=1"]).unwrap();
+        assert_eq!(plan.slow_devices(), 2000);
+        assert!(!plan.is_slow(UserIx(1000)) && !plan.is_struck(DeviceIx(2000)));
+        assert_eq!(plan.abandoned_connections(), 0, "they are closed");
+    }
+
+    #[test]
+    fn shares_above_one_and_a_storm_after_traffic_are_refused() {
+        let problems = plan(&["slow_readers.share=2", "storm.share=1.5", "storm.at=10m"]).unwrap_err();
+        for expected in [
+            "slow_readers.share is 2; write a share of the users, 0 to 1",
+            "storm.share is 1.5; write a share of the connections, 0 to 1",
+            "storm.at is 10m, but traffic lasts for 40s only",
+        ] {
+            assert!(problems.contains(expected), "missing: {expected}\nin:\n{problems}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_slow_or_struck_by_default() {
+        let plan = plan(&[]).unwrap();
+        assert_eq!((plan.slow_readers, plan.storm, plan.slow_devices()), (None, None, 0));
+    }
+}
