@@ -54,7 +54,8 @@ impl Prepared {
         let plan = &self.plan;
         let embedded = matches!(plan.target.place, Place::Embedded { .. });
         let addresses = plan.target.source_ips.len().max(1) as u64;
-        limits::check(plan.topology.device_count().into(), addresses, plan.generator.shards.into(), embedded)?;
+        let connections = u64::from(plan.topology.device_count()) + plan.abandoned_connections();
+        limits::check(connections, addresses, plan.generator.shards.into(), embedded)?;
         let server = match &plan.target.place {
             Place::Embedded { faults } => Some(Embedded::start(faults.clone()).map_err(AppError::Embedded)?),
             Place::Url(_) => None,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
+use super::fanout::FanOut;
 use super::gather::Gathered;
 use super::shard::{self, Common, Order, Word};
 use super::steps::Steps;
@@ -38,6 +39,7 @@ pub struct Conductor<'a> {
     threads: Vec<Option<JoinHandle<ShardEnd>>>,
     gathered: Gathered,
     steps: Steps,
+    fan_out: FanOut,
     phase: PhaseName,
     /// Since the start of the run.
     phase_began: Duration,
@@ -102,6 +104,7 @@ impl<'a> Conductor<'a> {
         Ok(Self {
             gathered: Gathered::new(shards),
             steps: Steps::new(common.plan.steps.len()),
+            fan_out: FanOut::new(common.plan.clone(), shards),
             phase: PhaseName::Connect,
             phase_began: setup.clock.elapsed(),
             traffic: None,
@@ -148,6 +151,9 @@ impl<'a> Conductor<'a> {
         let until = start.plus(self.common.plan.phases.traffic());
         self.traffic = Some(start..until);
         self.steps.schedule(&self.common.plan.steps, start, self.common.clock);
+        if let Some(storm) = self.common.plan.storm {
+            self.gathered.dips.expect_storm(start.plus(storm.at).since(self.common.clock.origin()));
+        }
         self.order(Order::Traffic { start, until });
         if self.wait(None, Self::all_done).await? == Waited::Interrupted {
             let until = self.common.clock.now();
@@ -202,6 +208,8 @@ impl<'a> Conductor<'a> {
         while let Ok(word) = self.words.try_recv() {
             self.hear(word);
         }
+        let fan_out = self.fan_out.finish();
+        self.gathered.add_steady(&self.fan_out.take_settled());
         self.emit();
         let generator = GeneratorTotals {
             rss_bytes_per_connection: self.rss_bytes_per_connection,
@@ -209,7 +217,8 @@ impl<'a> Conductor<'a> {
             ..super::outcome::generator(&self.gathered, (self.setup.sample)())
         };
         let plan = &self.common.plan;
-        Ok(super::outcome::report(plan, &books, &self.gathered, self.traffic, self.findings, generator))
+        let report = super::outcome::report(plan, &books, &self.gathered, self.traffic, self.findings, generator);
+        Ok(RunReport { fan_out, ..report })
     }
 
     fn order(&mut self, order: Order) {
@@ -269,7 +278,10 @@ impl<'a> Conductor<'a> {
 
     fn hear(&mut self, word: Word) {
         match word {
-            Word::Snapshot(snapshot) => {
+            Word::Snapshot(mut snapshot) => {
+                let notes = std::mem::take(&mut snapshot.fan_out);
+                self.fan_out.hear(snapshot.shard, snapshot.taken, notes);
+                self.gathered.add_steady(&self.fan_out.take_settled());
                 let before = self.gathered.seen().first_arrivals();
                 self.gathered.take(*snapshot);
                 if self.gathered.seen().first_arrivals() > before {

@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use super::shard::Shard;
 use crate::behavior::frame_of;
 use crate::ledger::Book;
-use crate::scenario::{DeviceIx, StreamIx, UserIx};
+use crate::scenario::{DeviceIx, RoomKind, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::{MsgId, Outgoing, Scratch, Socket};
 
@@ -54,6 +54,8 @@ pub(super) struct Cubicle {
     pub prove: Cell<bool>,
     /// The device is not there by plan.
     pub away: Cell<bool>,
+    /// A storm dropped it, and it has not come back since.
+    pub struck: Cell<bool>,
     /// Up to here the device has pulled what it missed.
     pub cursor: Cell<u64>,
     pub queue: RefCell<VecDeque<Pending>>,
@@ -61,6 +63,8 @@ pub(super) struct Cubicle {
     pub waker: RefCell<Option<Waker>>,
     /// From its opening to its end.
     pub line: RefCell<Option<Line>>,
+    /// Bytes that the connection may still read for now; `None`: as many as come.
+    pub allowance: Cell<Option<usize>>,
 }
 
 impl Cubicle {
@@ -156,6 +160,9 @@ fn say_message(shard: &Shard, cubicle: &Cubicle, name: &str, ix: StreamIx, due: 
     };
     Socket::say(&common.endpoint.codec, &message, scratch);
     recorder.dispatched(due);
+    if stream.kind == RoomKind::Group {
+        recorder.follow(id, None);
+    }
     // What waited for the peer to read says nothing about the generator.
     if !cubicle.blocked.get() {
         recorder.lag(due, now.since(due));

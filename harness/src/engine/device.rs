@@ -11,7 +11,7 @@ use crate::behavior::reconnect::{self, Setback};
 use crate::record::Before;
 use crate::scenario::dice::{self, Use};
 use crate::scenario::{DeviceIx, Share};
-use crate::wire::{ConnectError, Identity, OpenTimes, Socket, open};
+use crate::wire::{ConnectError, DropCause, Identity, OpenTimes, Socket, open};
 
 /// Starts every device of the shard at its turn, and keeps them until it is dropped.
 pub async fn open_all(shard: Rc<Shard>, share: Share, alarm: Alarm) {
@@ -168,6 +168,7 @@ async fn connect_and_serve(
     };
     shard.recorder.borrow_mut().connected(&times, due.elapsed(), before);
     shard.cubicle(device).online.set(true);
+    shard.cubicle(device).struck.set(false);
     life.tried();
     if before == Before::Dropped {
         shard.event("reconnect", || who(&shard, device));
@@ -186,6 +187,7 @@ async fn connect_and_serve(
             shard.cubicle(device).away.set(true);
             session.leave().await;
         }
+        End::Dropped(DropCause::Storm) => session.break_off(),
         End::Dropped(_) => drop(session),
     }
     left(&shard, device, end);
@@ -235,7 +237,9 @@ fn left(shard: &Shard, device: DeviceIx, end: End) {
     }
     let mut book = shard.book.borrow_mut();
     let mut recorder = shard.recorder.borrow_mut();
-    recorder.offered.underrun_offline += cubicle.give_up(&mut book);
+    let unsent = cubicle.give_up(&mut book);
+    recorder.offered.underrun_offline += unsent;
+    recorder.offered.underrun_storm += if cubicle.struck.get() { unsent } else { 0 };
     book.attendance(device).away();
     match end {
         End::Dropped(cause) => recorder.dropped(cause),

@@ -11,10 +11,11 @@ use tokio::sync::watch;
 
 use super::alarm::Alarm;
 use super::cubicle::{DueRecall, Pending, send_now};
+use super::fanout;
 use super::shard::{Order, Shard};
 use super::stay::Stage;
 use crate::behavior::{Arrivals, Own};
-use crate::scenario::DeviceIx;
+use crate::scenario::{DeviceIx, Sampling};
 use crate::units::UnixNanos;
 
 /// After so many messages in a row the connections get a turn.
@@ -44,7 +45,10 @@ pub fn begin(shard: &Shard, start: UnixNanos, orders: &watch::Receiver<Order>) {
     let window = start.plus(phases.until_steady())..start.plus(phases.traffic());
     let mut book = shard.book.borrow_mut();
     book.begin_traffic(window.start);
-    shard.recorder.borrow_mut().set_window(window);
+    let mut recorder = shard.recorder.borrow_mut();
+    recorder.set_window(window);
+    recorder.fan_out.sampling = Sampling::of(&shard.common.plan, fanout::kept_for(&shard.common.plan));
+    drop(recorder);
     for device in shard.own_devices() {
         book.attendance(device).begin(shard.cubicle(device).online.get());
     }
@@ -163,6 +167,7 @@ fn queue(shard: &Shard, own: Own, due: UnixNanos, now: UnixNanos) -> Option<Devi
         offered.underrun_behind += 1;
     } else if !cubicle.online.get() {
         offered.underrun_offline += 1;
+        offered.underrun_storm += u64::from(cubicle.struck.get());
     } else if queue.len() < plan.generator.send_queue {
         queue.push_back(Pending::Message { stream: own.stream, due });
         return (queue.len() == 1).then_some(device);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::dips::{Dips, Second};
 use crate::ledger::Seen;
 use crate::record::{
     Connections, Event, GeneratorSample, Latencies, Offered, PhaseName, ShardSnapshot, ShardSums, Snapshot,
@@ -30,6 +31,9 @@ pub struct Gathered {
     received_before: u64,
     pub peak: u64,
     hold: Hold,
+    /// Fewest connections of each shard since the last emitted snapshot.
+    lowest: Vec<u64>,
+    pub dips: Dips,
     first_failure: Option<String>,
 }
 
@@ -51,6 +55,7 @@ impl Gathered {
         let count = shards as usize;
         Self {
             shards: vec![Default::default(); count],
+            lowest: vec![0; count],
             cpu_before: vec![Duration::ZERO; count],
             cpu_wait_before: vec![Duration::ZERO; count],
             hold: Hold { loads: vec![0.0; count], waits: vec![0.0; count], ..Hold::default() },
@@ -67,6 +72,9 @@ impl Gathered {
         self.fresh.add(&snapshot.steady);
         self.fresh.add(&snapshot.other);
         self.events_suppressed += snapshot.events_suppressed;
+        if let Some(lowest) = self.lowest.get_mut(snapshot.shard as usize) {
+            *lowest = snapshot.lowest_present.min(*lowest);
+        }
         snapshot.events.into_iter().for_each(|event| self.event(event));
         if let Some((serial, sums)) = self.shards.get_mut(snapshot.shard as usize)
             && snapshot.serial > *serial
@@ -74,6 +82,12 @@ impl Gathered {
             (*serial, *sums) = (snapshot.serial, snapshot.sums);
         }
         self.peak = self.peak.max(self.connections().online);
+    }
+
+    /// Notes what follows from the words of several shards.
+    pub fn add_steady(&mut self, latencies: &Latencies) {
+        self.steady.add(latencies);
+        self.fresh.add(latencies);
     }
 
     pub fn event(&mut self, event: Event) {
@@ -126,6 +140,11 @@ impl Gathered {
         self.sum(|sum: &mut u64, sums| *sum += sums.crashed)
     }
 
+    /// Late arrivals at slow readers.
+    pub fn slow_late(&self) -> u64 {
+        self.sum(|sum: &mut u64, sums| *sum += sums.slow_late)
+    }
+
     /// Whether every message is decided, acknowledged and delivered to all, and so are receipts and recalls.
     pub fn nothing_under_way(&self) -> bool {
         let (seen, offered) = (self.seen(), self.offered());
@@ -136,9 +155,10 @@ impl Gathered {
             && seen.acked >= offered.dispatched
     }
 
-    /// Mean number of connections up or away by plan during the hold; `None` when it was too short to tell, as with the others.
+    /// Mean number of connections up or away by plan during the hold, but for the dip of a storm that is over; `None` when
+    /// it was too short to tell, as with the others.
     pub fn online_steady(&self) -> Option<f64> {
-        mean(self.hold.online as f64, self.hold.snapshots)
+        self.dips.calm_mean().or(mean(self.hold.online as f64, self.hold.snapshots))
     }
 
     /// Mean load of the busiest shard during the hold, 0 to 1.
@@ -188,8 +208,21 @@ impl Gathered {
                 hold.received_bytes += received_bytes;
                 hold.span += span;
             }
-            hold.online += connections.online + connections.away;
+            hold.online += connections.present();
             hold.snapshots += 1;
+        }
+        self.dips.see(Second {
+            at,
+            span,
+            phase,
+            target: connections_target,
+            present: connections.present(),
+            // Summed over the shards: never more than there were at any time.
+            lowest: self.lowest.iter().sum(),
+            attempts: connections.opened + connections.failed,
+        });
+        for (lowest, (_, sums)) in self.lowest.iter_mut().zip(&self.shards) {
+            *lowest = sums.connections.present();
         }
         let mut latencies = std::mem::take(&mut self.fresh);
         latencies.sum_over_rooms();

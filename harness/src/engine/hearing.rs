@@ -21,6 +21,8 @@ pub struct Hearing<'s> {
     shard: &'s Shard,
     device: DeviceIx,
     user: UserIx,
+    /// Reads slowly, so what it hears tells nothing of how fast the platform is.
+    slow: bool,
     /// Groups not yet confirmed.
     pub joining: Vec<String>,
     /// Code of a refusal while joining.
@@ -41,6 +43,7 @@ impl<'s> Hearing<'s> {
             shard,
             device,
             user: plan.topology.user_of(device),
+            slow: plan.is_slow(plan.topology.user_of(device)),
             joining: Vec::new(),
             refused_join: None,
             pulse: Pulse::new(plan.heartbeat, plan.seed, device, shard.common.clock.now()),
@@ -81,7 +84,7 @@ impl<'s> Hearing<'s> {
             Incoming::Message { id, content } => self.message(id, &content, now),
             Incoming::Acknowledged { id } => {
                 let measured = self.shard.book.borrow_mut().acknowledged(self.user, id, now);
-                if let Some(measured) = measured {
+                if let Some(measured) = measured.filter(|_| !self.slow) {
                     self.shard.recorder.borrow_mut().ack(&measured);
                 }
             }
@@ -91,7 +94,7 @@ impl<'s> Hearing<'s> {
             Incoming::Recall { id } => {
                 let way = way(&mut self.pulling);
                 let measured = self.shard.book.borrow_mut().recall_arrived(self.device, id, now, &way);
-                if let Some(measured) = measured {
+                if let Some(measured) = measured.filter(|_| !self.slow) {
                     self.shard.recorder.borrow_mut().recall(&measured);
                 }
             }
@@ -116,9 +119,22 @@ impl<'s> Hearing<'s> {
         let Some(measured) = measured else { return };
         match pulled {
             true => self.shard.recorder.borrow_mut().pulled(&measured),
-            false => self.shard.recorder.borrow_mut().delivery(&measured),
+            false => self.pushed(id, &measured),
         }
         self.confirm(id, &measured);
+    }
+
+    /// For the first time.
+    fn pushed(&self, id: Option<MsgId>, measured: &Measured) {
+        let mut recorder = self.shard.recorder.borrow_mut();
+        if self.slow {
+            let late = measured.latency > self.shard.common.plan.delivery_deadline;
+            return recorder.delivery_slow(measured, late);
+        }
+        recorder.delivery(measured);
+        if let (RoomKind::Group, Some(id)) = (measured.kind, id) {
+            recorder.follow(id, Some(measured.latency));
+        }
     }
 
     /// Writes a receipt for a message that came for the first time, where the plan wants one.
@@ -147,7 +163,9 @@ impl<'s> Hearing<'s> {
             return;
         }
         let measured = self.shard.book.borrow_mut().receipt_arrived(self.user, id, now);
-        if let Some(measured) = measured {
+        // The other one of a direct room.
+        let partner = UserIx(self.user.0 ^ 1);
+        if let Some(measured) = measured.filter(|_| !self.slow && !self.shard.common.plan.is_slow(partner)) {
             self.shard.recorder.borrow_mut().receipt(&measured);
         }
     }
@@ -191,7 +209,9 @@ impl<'s> Hearing<'s> {
         let now = self.now();
         let Some(answer) = self.pulse.answered(seq) else { return };
         self.answered = true;
-        self.shard.recorder.borrow_mut().heartbeat(answer.sent, now.since(answer.sent));
+        if !self.slow {
+            self.shard.recorder.borrow_mut().heartbeat(answer.sent, now.since(answer.sent));
+        }
         if answer.proves && self.shard.cubicle(self.device).prove.take() {
             self.shard.book.borrow_mut().attendance(self.device).proven();
             self.shard.count_down(&self.shard.unproven);

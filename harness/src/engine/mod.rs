@@ -5,7 +5,11 @@ mod alarm;
 mod conductor;
 mod cubicle;
 mod device;
+mod dips;
 mod dispatch;
+mod fanout;
+#[cfg(test)]
+mod fanout_tests;
 mod gather;
 mod hearing;
 mod outcome;
@@ -13,8 +17,10 @@ mod pulling;
 mod pulse;
 mod session;
 mod shard;
+mod slow;
 mod stay;
 mod steps;
+mod storm;
 mod unread;
 
 use std::sync::Arc;

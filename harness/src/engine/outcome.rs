@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::conductor::Findings;
 use super::gather::Gathered;
-use crate::ledger::{Book, judge};
-use crate::record::{Apdex, Ending, GeneratorSample, GeneratorTotals, RunReport};
+use crate::ledger::{Book, RoomTally, judge};
+use crate::record::{Apdex, Ending, FanOutCounts, GeneratorSample, GeneratorTotals, RoomReport, RunReport, SlowReport};
 use crate::scenario::Plan;
 use crate::units::UnixNanos;
 
@@ -34,6 +34,8 @@ pub fn report(
     generator: GeneratorTotals,
 ) -> RunReport {
     let judgement = judge(plan, books);
+    let named = |tally: RoomTally| (plan.topology.room_name(tally.room), tally);
+    let worst = judgement.rooms.worst.into_iter().map(named).collect();
     let mut latencies = gathered.steady.clone();
     latencies.derive(judgement.missing_steady, plan.delivery_deadline);
     let steady = traffic.map(|traffic| traffic.end.since(traffic.start.plus(plan.phases.until_steady())));
@@ -51,6 +53,10 @@ pub fn report(
         deliveries: judgement.deliveries,
         receipts: gathered.seen().receipts,
         recalls: judgement.recalls,
+        fan_out: FanOutCounts::default(),
+        rooms: RoomReport { complete: judgement.rooms.complete, incomplete: judgement.rooms.incomplete, worst },
+        slow: SlowReport { devices: plan.slow_devices(), late: gathered.slow_late() },
+        recovery: gathered.dips.recovery(),
         apdex: Apdex::of(&latencies, judgement.missing_steady.iter().sum()),
         latencies,
         generator,

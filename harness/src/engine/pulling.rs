@@ -67,7 +67,11 @@ impl Pulling {
         }
         let Some(asked) = self.asked.take() else { return PageEnd::Odd };
         let mut recorder = shard.recorder.borrow_mut();
-        recorder.page(asked, now.since(asked));
+        let plan = &shard.common.plan;
+        let slow = plan.is_slow(plan.topology.user_of(device));
+        if !slow {
+            recorder.page(asked, now.since(asked));
+        }
         let behind = shard.cubicle(device).cursor.replace(cursor);
         if more && cursor > behind {
             return PageEnd::More;
@@ -76,7 +80,9 @@ impl Pulling {
             // It would serve the same page for ever.
             return PageEnd::Odd;
         }
-        recorder.pull(self.since, now.since(self.since));
+        if !slow {
+            recorder.pull(self.since, now.since(self.since));
+        }
         PageEnd::Last
     }
 }

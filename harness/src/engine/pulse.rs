@@ -94,6 +94,19 @@ impl Pulse {
         self.proof
     }
 
+    /// An awaited answer is not missed although it has not come: the device does not read.
+    pub fn excuse(&mut self) {
+        self.awaited = None;
+    }
+
+    /// The device reads again. Whatever was awaited may stand behind much else, so the next beat comes an interval from now.
+    pub fn begin_anew(&mut self, now: UnixNanos) {
+        self.excuse();
+        if let Some(plan) = self.plan {
+            self.next_at = now.plus(plan.interval);
+        }
+    }
+
     /// Something came from the peer.
     pub fn heard(&mut self) {
         self.heard = true;
@@ -172,6 +185,19 @@ mod tests {
             assert_eq!(pulse.due(at(14)), Beat::Nothing);
             assert_eq!(pulse.due(at(15)), Beat::Missed { cause, sent: at(5) });
         }
+    }
+
+    #[test]
+    fn a_device_that_does_not_read_goes_on_beating_and_misses_nothing() {
+        let mut pulse = pulse();
+        assert_eq!(pulse.due(at(5)), Beat::Send(0));
+        assert!(matches!(pulse.due(at(15)), Beat::Missed { .. }));
+        pulse.excuse();
+        assert_eq!(pulse.next(), Some(at(35)), "the interval is kept");
+        assert_eq!(pulse.due(at(35)), Beat::Send(1));
+        pulse.begin_anew(at(40));
+        assert_eq!((pulse.due(at(45)), pulse.next()), (Beat::Nothing, Some(at(70))));
+        assert_eq!(pulse.answered(1), None, "an answer of old says nothing");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
@@ -14,7 +14,7 @@ use super::hearing::Hearing;
 use super::pulling::Pulling;
 use super::pulse::Beat;
 use super::shard::Shard;
-use crate::scenario::DeviceIx;
+use crate::scenario::{DeviceIx, StormHow};
 use crate::wire::{ConnectError, DropCause, Outgoing, Scratch, Socket};
 
 /// How long a device that leaves waits for the peer to close.
@@ -37,6 +37,10 @@ pub struct Session<'s> {
     device: DeviceIx,
     hearing: Hearing<'s>,
     timer: Pin<Box<Sleep>>,
+    /// The device is slow to read, where it is one that is; joining and leaving are not slowed down.
+    serving: bool,
+    /// As of the last step, it may not read all that comes.
+    deaf: bool,
 }
 
 impl<'s> Session<'s> {
@@ -45,7 +49,7 @@ impl<'s> Session<'s> {
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
         shard.common.receive_queues.set(device, Some(socket.as_fd()));
         shard.cubicle(device).line.replace(Some(Line { socket, name }));
-        Self { shard, device, hearing, timer }
+        Self { shard, device, hearing, timer, serving: false, deaf: false }
     }
 
     /// Joins the device's groups and waits for the server's word on each. What is pushed meanwhile is accounted for.
@@ -95,6 +99,7 @@ impl<'s> Session<'s> {
 
     /// Until the connection ends or the run does.
     pub async fn serve(&mut self) -> End {
+        self.serving = true;
         self.arm();
         if self.shard.common.plan.offline.is_some() {
             self.hearing.pulling = Some(Box::new(Pulling::new(self.shard.common.clock.now())));
@@ -110,6 +115,7 @@ impl<'s> Session<'s> {
 
     /// Says goodbye and reads on until the peer has closed, so that nothing is lost that was under way.
     pub async fn leave(mut self) {
+        self.serving = false;
         let (shard, device) = (self.shard, self.device);
         let said = shard.cubicle(device).line.borrow_mut().as_mut().map(|line| line.socket.say_goodbye());
         if said.is_none() {
@@ -127,6 +133,21 @@ impl<'s> Session<'s> {
         let _ = tokio::time::timeout(GOODBYE, rest).await;
     }
 
+    /// Ends the connection as the planned storm does, without a word to the server.
+    pub fn break_off(mut self) {
+        let Some(mut line) = self.shard.cubicle(self.device).line.take() else { return };
+        let mut cx = Context::from_waker(Waker::noop());
+        match self.shard.common.plan.storm.map(|storm| storm.how) {
+            Some(StormHow::Silent) => self.shard.abandoned.borrow_mut().push(line.socket),
+            Some(StormHow::Rst) => line.socket.end_with_reset(),
+            Some(StormHow::Fin) | None => {
+                // What has come is read, or it would turn the FIN into a reset.
+                let _ = self.read(&mut line, &mut cx, &mut self.shard.scratch.borrow_mut());
+                line.socket.end_with_fin(&mut cx);
+            }
+        }
+    }
+
     pub async fn close(self) {
         let line = self.shard.cubicle(self.device).line.take();
         if let Some(line) = line {
@@ -140,8 +161,12 @@ impl<'s> Session<'s> {
         let mut line = cubicle.line.borrow_mut();
         // It is there as long as the session is.
         let Some(line) = &mut *line else { return Err(DropCause::NoClose) };
+        if cubicle.struck.get() {
+            return Err(DropCause::Storm);
+        }
         let mut scratch = self.shard.scratch.borrow_mut();
         self.remember_waker(cx);
+        self.mind_deafness(line);
         let read_all = self.read(line, cx, &mut scratch).inspect_err(|_| {
             // The answer to a close frame; whoever does not take it does not need it.
             let _ = line.socket.poll_flush(cx, &mut scratch);
@@ -171,6 +196,20 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// Notes whether the device may read all that comes.
+    fn mind_deafness(&mut self, line: &Line) {
+        let deaf = self.shard.cubicle(self.device).allowance.get().is_some();
+        if std::mem::replace(&mut self.deaf, deaf) == deaf {
+            return;
+        }
+        // What lies unread by plan is not held against the generator.
+        self.shard.common.receive_queues.set(self.device, (!deaf).then(|| line.socket.as_fd()));
+        if !deaf {
+            self.hearing.pulse.begin_anew(self.shard.common.clock.now());
+            self.arm();
+        }
+    }
+
     fn remember_waker(&self, cx: &Context<'_>) {
         let mut waker = self.shard.cubicle(self.device).waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -190,14 +229,23 @@ impl<'s> Session<'s> {
         true
     }
 
-    /// Whether everything that has come was read.
+    /// Whether everything that has come was read, as far as the device may.
     fn read(&mut self, line: &mut Line, cx: &mut Context<'_>, scratch: &mut Scratch) -> Result<bool, DropCause> {
+        let allowance = &self.shard.cubicle(self.device).allowance;
         for _ in 0..READS_IN_A_ROW {
+            let most = allowance.get().filter(|_| self.serving).unwrap_or(usize::MAX);
+            if most == 0 {
+                return Ok(true);
+            }
             let hearing = &mut self.hearing;
             hearing.begin();
-            match line.socket.poll_read(cx, scratch, &mut |heard| hearing.hear(heard)) {
+            match line.socket.poll_read_some(cx, scratch, most, &mut |heard| hearing.hear(heard)) {
                 Poll::Pending => return Ok(true),
-                Poll::Ready(read) => self.shard.recorder.borrow_mut().received(read?),
+                Poll::Ready(read) => {
+                    let read = read?;
+                    self.shard.recorder.borrow_mut().received(read);
+                    allowance.set(allowance.get().map(|left| left.saturating_sub(read)));
+                }
             }
         }
         cx.waker().wake_by_ref();
@@ -211,6 +259,7 @@ impl<'s> Session<'s> {
             match self.hearing.pulse.due(now) {
                 Beat::Send(seq) => self.send_beat(seq, scratch),
                 Beat::Nothing => {}
+                Beat::Missed { .. } if self.deaf => self.hearing.pulse.excuse(),
                 Beat::Missed { cause, sent } => {
                     self.shard.recorder.borrow_mut().heartbeat(sent, now.since(sent));
                     return Err(cause);

@@ -17,14 +17,16 @@ use super::alarm::Alarm;
 use super::cubicle::{Cubicle, DueRecall};
 use super::device;
 use super::dispatch::{self, Dispatch};
+use super::slow;
 use super::stay::Stage;
+use super::storm;
 use super::unread::ReceiveQueues;
 use crate::clock::RunClock;
 use crate::ledger::{Book, Series};
 use crate::record::{Recorder, ShardSnapshot};
 use crate::scenario::{DeviceIx, Plan, Share};
 use crate::units::UnixNanos;
-use crate::wire::{Endpoint, Scratch};
+use crate::wire::{Endpoint, Scratch, Socket};
 
 /// How long a shard waits at the end for its connections to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -93,6 +95,8 @@ pub(super) struct Shard {
     pub sooner: Notify,
     recalls: RefCell<BinaryHeap<Reverse<DueRecall>>>,
     pub stage: watch::Sender<Stage>,
+    /// Connections that a storm left open for nobody to read or write.
+    pub abandoned: RefCell<Vec<Socket>>,
     /// Held by a connection only while it is at its turn.
     pub scratch: RefCell<Scratch>,
     pub finishing: Cell<bool>,
@@ -121,6 +125,7 @@ impl Shard {
             sooner: Notify::new(),
             recalls: RefCell::default(),
             stage: watch::channel(Stage::Gathering).0,
+            abandoned: RefCell::default(),
             untried: Cell::new(devices.len() as u32),
             scratch: RefCell::new(Scratch::new(common.clock.origin().0 ^ u64::from(share.index))),
             users,
@@ -185,7 +190,8 @@ impl Shard {
     fn snapshot(&self) -> Box<ShardSnapshot> {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec as u32);
-        Box::new(self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu, waited_for_processor()))
+        let snapshot = self.recorder.borrow_mut().take(self.book.borrow().seen(), cpu, waited_for_processor());
+        Box::new(ShardSnapshot { taken: self.common.clock.now(), ..snapshot })
     }
 }
 
@@ -229,12 +235,15 @@ async fn follow(
             }
             Order::Traffic { start, .. } => {
                 dispatch::begin(&shard, start, &orders);
+                slow::begin(&shard);
+                tokio::task::spawn_local(storm::strike(shard.clone(), start));
                 // Takes turns of its own accord.
                 tokio::task::unconstrained(dispatch::send(&shard, &alarm, &mut orders)).await?;
                 Some(Word::Sent)
             }
             Order::Return => {
                 shard.stage.send_replace(Stage::Home);
+                slow::end(&shard);
                 None
             }
             Order::Prove => {
@@ -261,6 +270,7 @@ async fn follow(
         let _ = tokio::time::timeout(GOODBYE, device::all_gone(&shard)).await;
         devices.abort();
     }
+    shard.abandoned.take();
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::attendance::Attendance;
 use super::book::{Book, Sent};
 use super::receiver::{Receivers, Tracks};
+use super::rooms::{RoomTallies, Rooms};
 use super::seen::{Seen, SeenRecalls};
 use super::track::{Missed, Track};
 use crate::scenario::{DeviceIx, Plan, Recall, RoomKind, StreamIx};
@@ -58,10 +59,11 @@ pub struct Recalls {
 }
 
 /// What was found, with the missing deliveries of the steady window by kind of room.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub deliveries: Deliveries,
     pub recalls: Recalls,
+    pub rooms: Rooms,
     /// By [`RoomKind::index`].
     pub missing_steady: [u64; RoomKind::ALL.len()],
 }
@@ -70,12 +72,15 @@ pub struct Judgement {
 pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
     let mut seen = Seen::default();
     books.iter().for_each(|book| seen.add(book.seen()));
-    let mut tally = Tally::default();
+    let (mut tally, mut rooms) = (Tally::default(), RoomTallies::default());
     for (ix, sent) in books.iter().flat_map(Book::sent) {
         let Some(stream) = plan.topology.stream(ix) else { continue };
         let unacked: Vec<Range<u32>> = sent.acked.missing(sent.dispatched).collect();
         let sent = SentStream { ix, sent, unacked, kind: stream.kind, recall: plan.recall };
+        let before = tally.messages;
         plan.topology.for_each_recipient(&stream, |device| tally.recipient(&sent, books, device));
+        let Classes { expected, .. } = tally.messages;
+        rooms.add(stream.room, expected - before.expected, tally.messages.missing() - before.missing());
     }
     let forged = forged(books);
     let Tally { messages, .. } = tally;
@@ -101,6 +106,7 @@ pub fn judge(plan: &Plan, books: &[Book]) -> Judgement {
             leftover: seen.leftover,
         },
         recalls: tally.recalls(&seen),
+        rooms: rooms.finish(),
         missing_steady: tally.missing_steady,
     }
 }

@@ -91,6 +91,20 @@ impl Model {
         at_end == Some(there)
     }
 
+    /// By room: expected and missing.
+    fn rooms(&self, plan: &Plan) -> BTreeMap<u32, (u64, u64)> {
+        let mut rooms = BTreeMap::<u32, (u64, u64)>::new();
+        for (stream, seq) in &self.sent {
+            let info = plan.topology.stream(StreamIx(*stream)).expect("a stream that was sent");
+            for device in (0..plan.topology.device_count()).filter(|d| plan.topology.receives(&info, DeviceIx(*d))) {
+                let seen = self.arrivals.get(&(device, *stream)).is_some_and(|a| a.iter().any(|(s, _)| s == seq));
+                let (expected, missing) = rooms.entry(info.room.0).or_default();
+                (*expected, *missing) = (*expected + 1, *missing + u64::from(!seen));
+            }
+        }
+        rooms
+    }
+
     fn judge(mut self, plan: &Plan, proven: &BTreeSet<u32>) -> Deliveries {
         for (stream, seq) in &self.sent {
             let info = plan.topology.stream(StreamIx(*stream)).expect("a stream that was sent");
@@ -165,7 +179,15 @@ fn play(steps: &[Step], shards: u32, proven: &BTreeSet<u32>) -> (Deliveries, Del
     for device in proven {
         books[shard_of_device(*device)].attendance(DeviceIx(*device)).proven();
     }
-    (judge(&plan, &books).deliveries, model.judge(&plan, proven))
+    let judgement = judge(&plan, &books);
+    let mut rooms = model.rooms(&plan);
+    let all = rooms.len() as u64;
+    rooms.retain(|_, (_, missing)| *missing > 0);
+    assert_eq!((judgement.rooms.complete, judgement.rooms.incomplete), (all - rooms.len() as u64, rooms.len() as u64));
+    // There are fewer rooms than are named at most.
+    let named = judgement.rooms.worst.iter().map(|tally| (tally.room.0, (tally.expected, tally.missing)));
+    assert_eq!(named.collect::<BTreeMap<_, _>>(), rooms);
+    (judgement.deliveries, model.judge(&plan, proven))
 }
 
 proptest! {

@@ -11,6 +11,7 @@ mod judge_tests;
 mod pulled;
 mod receiver;
 mod replies;
+mod rooms;
 mod seen;
 mod track;
 
@@ -18,4 +19,5 @@ pub use book::{Book, Measured, Series, Way};
 pub use content::Contents;
 pub use judge::{Deliveries, Judgement, Recalls, judge};
 pub use pulled::Pulled;
+pub use rooms::{RoomTally, Rooms};
 pub use seen::{Seen, SeenReceipts};

@@ -14,6 +14,8 @@ pub struct Offered {
     pub underrun_behind: u64,
     /// Not sent because the sender was not connected.
     pub underrun_offline: u64,
+    /// Of these, those whose sender had been dropped by the planned storm and was not back.
+    pub underrun_storm: u64,
     /// Not sent because the sender's connection did not take any more.
     pub saturated: u64,
     /// Of the dispatched ones, those to which the server said no.
@@ -28,11 +30,21 @@ impl Offered {
     }
 
     pub fn add(&mut self, other: &Self) {
-        let Self { intended, dispatched, underrun_behind, underrun_offline, saturated, refused, withheld } = other;
+        let Self {
+            intended,
+            dispatched,
+            underrun_behind,
+            underrun_offline,
+            underrun_storm,
+            saturated,
+            refused,
+            withheld,
+        } = other;
         self.intended += intended;
         self.dispatched += dispatched;
         self.underrun_behind += underrun_behind;
         self.underrun_offline += underrun_offline;
+        self.underrun_storm += underrun_storm;
         self.saturated += saturated;
         self.refused += refused;
         self.withheld += withheld;
@@ -83,6 +95,11 @@ pub struct Connections {
 }
 
 impl Connections {
+    /// Up, or not so by plan.
+    pub fn present(&self) -> u64 {
+        self.online + self.away
+    }
+
     pub fn add(&mut self, other: &Self) {
         let Self { online, opened, failed, dropped, reconnected, away, left, returned, causes } = other;
         self.online += online;

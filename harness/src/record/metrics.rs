@@ -11,6 +11,10 @@ pub enum Metric {
     Ack,
     Delivery,
     DeliveryWithMissing,
+    DeliverySlow,
+    FanOutFirst,
+    FanOutMedian,
+    FanOutLast,
     Receipt,
     Recall,
     OfflinePull,
@@ -35,7 +39,7 @@ const fn row(metric: Metric, name: &'static str, by_room: bool, doc: &'static st
     MetricInfo { metric, name, by_room, doc }
 }
 
-pub const METRICS: [MetricInfo; 14] = [
+pub const METRICS: [MetricInfo; 18] = [
     row(
         Metric::Connect,
         "connect",
@@ -52,6 +56,25 @@ pub const METRICS: [MetricInfo; 14] = [
         "delivery_with_missing",
         true,
         "`delivery`, with each missing one of the window counted at the deadline or the maximum, whichever is longer",
+    ),
+    row(
+        Metric::DeliverySlow,
+        "delivery_slow",
+        false,
+        "due time of a message until a slow reader's device has read it; not in `delivery`",
+    ),
+    row(
+        Metric::FanOutFirst,
+        "fanout_first",
+        false,
+        "due time of a sampled group message until the first of the devices that should get it has it",
+    ),
+    row(Metric::FanOutMedian, "fanout_median", false, "likewise, until the middle one has it"),
+    row(
+        Metric::FanOutLast,
+        "fanout_last",
+        false,
+        "likewise, until the last one has it; where one is missing, the deadline or the last arrival, whichever is longer",
     ),
     row(
         Metric::Receipt,

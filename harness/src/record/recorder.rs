@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutNotes;
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
 use super::snapshot::{Event, ShardSnapshot, ShardSums};
 use crate::ledger::{Measured, Seen};
 use crate::units::UnixNanos;
-use crate::wire::{DropCause, FailureKind, OpenTimes};
+use crate::wire::{DropCause, FailureKind, MsgId, OpenTimes};
 
 /// Events kept between two snapshots; more are counted only.
 const MAX_EVENTS: usize = 200;
@@ -35,11 +36,15 @@ pub struct Recorder {
     pub offered: Offered,
     window_counts: SteadyCounts,
     connections: Connections,
+    lowest_present: u64,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    slow_late: u64,
     received_bytes: u64,
     steady: Latencies,
     other: Latencies,
+    /// Of the group messages that are followed.
+    pub fan_out: FanOutNotes,
     events: Vec<Event>,
     events_suppressed: u64,
 }
@@ -73,6 +78,20 @@ impl Recorder {
         let arrived = measured.due.plus(measured.latency);
         self.window_counts.arrived += u64::from(self.window.contains(&arrived));
         self.timed(Slot::Room(Metric::Delivery, measured.kind), measured.due, measured.latency);
+    }
+
+    /// Likewise, to a device that reads slowly.
+    pub fn delivery_slow(&mut self, measured: &Measured, late: bool) {
+        self.pulled(measured);
+        self.slow_late += u64::from(late);
+        self.timed(Slot::Plain(Metric::DeliverySlow), measured.due, measured.latency);
+    }
+
+    /// A group message was written, or reached a device `after` its due time. Only some of the steady window are followed.
+    pub fn follow(&mut self, id: MsgId, after: Option<Duration>) {
+        if let Some(token) = id.decode().filter(|token| self.window.contains(&token.due)) {
+            self.fan_out.note(&token, after);
+        }
     }
 
     /// Of a message that came by a pull: it says nothing about the speed of delivery.
@@ -165,6 +184,7 @@ impl Recorder {
     pub fn dropped(&mut self, cause: DropCause) {
         self.connections.online -= 1;
         self.connections.dropped += 1;
+        self.lowest_present = self.lowest_present.min(self.connections.present());
         self.cause(format!("drop:{cause}"));
     }
 
@@ -198,12 +218,16 @@ impl Recorder {
                 steady: self.window_counts,
                 connections: self.connections.clone(),
                 crashed: self.crashed,
+                slow_late: self.slow_late,
                 cpu,
                 cpu_wait,
                 received_bytes: self.received_bytes,
             },
             steady: std::mem::take(&mut self.steady),
             other: std::mem::take(&mut self.other),
+            fan_out: self.fan_out.take(),
+            lowest_present: std::mem::replace(&mut self.lowest_present, self.connections.present()),
+            taken: UnixNanos::default(),
             events: std::mem::take(&mut self.events),
             events_suppressed: std::mem::take(&mut self.events_suppressed),
         }
@@ -213,6 +237,8 @@ impl Recorder {
     pub fn put_back(&mut self, snapshot: ShardSnapshot) {
         self.steady.add(&snapshot.steady);
         self.other.add(&snapshot.other);
+        self.fan_out.put_back(snapshot.fan_out);
+        self.lowest_present = self.lowest_present.min(snapshot.lowest_present);
         for event in snapshot.events {
             self.event(event.at, event.kind, || event.detail);
         }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutCounts;
 use super::latencies::Latencies;
 use super::metrics::{Metric, Slot};
 use super::step::StepRun;
-use crate::ledger::{Deliveries, Recalls, SeenReceipts};
+use crate::ledger::{Deliveries, Recalls, RoomTally, SeenReceipts};
 
 /// How a run came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,10 @@ pub struct RunReport {
     pub deliveries: Deliveries,
     pub receipts: SeenReceipts,
     pub recalls: Recalls,
+    pub fan_out: FanOutCounts,
+    pub rooms: RoomReport,
+    pub slow: SlowReport,
+    pub recovery: Recovery,
     /// Of the steady window, and every connect; with the derived ones.
     pub latencies: Latencies,
     pub apdex: Apdex,
@@ -46,6 +51,47 @@ pub struct RunReport {
     pub drain_cut_short: bool,
     /// The scripted steps that began, in the order of their ends.
     pub steps: Vec<StepRun>,
+}
+
+/// How the connections came through falls of their number, whoever caused them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Recovery {
+    /// Fewest up or away by plan in the steady window, as a share of those planned; `None` without a window.
+    pub lowest_share: Option<f64>,
+    /// The longest time until they were back; the length of the run when they are not. `None`: they never fell.
+    pub took: Option<Duration>,
+    pub unrecovered: Option<Unrecovered>,
+    /// Most handshakes in one second after the first of traffic, failed ones included.
+    pub peak_opens_per_s: Option<f64>,
+    /// There was a fall by the planned storm, and it is over.
+    pub from_storm: bool,
+}
+
+/// A fall that was not over at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unrecovered {
+    /// Since the start of the run.
+    pub fell_at: Duration,
+    /// Connections before the fall and at the end, those away by plan included.
+    pub before: u64,
+    pub present: u64,
+}
+
+/// Of users who read slowly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SlowReport {
+    pub devices: u64,
+    /// Of the late deliveries, those to them.
+    pub late: u64,
+}
+
+/// Rooms in which a delivery was expected, by whether all of them came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomReport {
+    pub complete: u64,
+    pub incomplete: u64,
+    /// Name and tally of those that miss most, the worst first.
+    pub worst: Vec<(String, RoomTally)>,
 }
 
 /// Application performance index over the deliveries of the steady window and those missing of it.
@@ -118,6 +164,9 @@ impl Counter {
     pub fn value(&self, report: &RunReport) -> Option<f64> {
         let expected = match self.name.split('.').next() {
             Some("deliveries") => report.deliveries.expected,
+            Some("fanout") => report.fan_out.sampled,
+            Some("slow") => report.slow.devices,
+            Some("rooms") => report.rooms.complete + report.rooms.incomplete,
             Some("recalls") => report.recalls.expected,
             Some("receipts") => report.receipts.sent + report.receipts.unsent,
             _ => 1,
@@ -150,11 +199,29 @@ pub const COUNTERS: &[Counter] = &[
     count("connections.reconnected", "connections opened after a drop", |r| r.connections.reconnected),
     count("connections.left", "connections ended by plan", |r| r.connections.left),
     count("connections.returned", "connections opened after that", |r| r.connections.returned),
+    number(
+        "connections.lowest_share",
+        "fewest up at any time of the steady window, as a share of those planned",
+        |r| r.recovery.lowest_share,
+    ),
+    number(
+        "connections.recovery_s",
+        "longest time from a fall below 99 % until they were back, to the second; the whole run when they are not",
+        |r| r.recovery.took.map(|took| took.as_secs_f64()),
+    ),
+    number(
+        "connections.peak_opens_per_s",
+        "most handshakes in a second since traffic began, failed ones included",
+        |r| r.recovery.peak_opens_per_s,
+    ),
     count("messages.intended", "messages due", |r| r.offered.intended),
     count("messages.dispatched", "messages written to a connection", |r| r.offered.dispatched),
     count("messages.underrun", "messages not sent: generator late, or sender offline", |r| r.offered.underrun()),
     count("messages.underrun_behind", "of these: generator late", |r| r.offered.underrun_behind),
     count("messages.underrun_offline", "of these: sender offline", |r| r.offered.underrun_offline),
+    count("messages.underrun_storm", "of the latter: sender dropped by the planned storm and not back", |r| {
+        r.offered.underrun_storm
+    }),
     count("messages.saturated", "messages not sent: the connection took no more", |r| r.offered.saturated),
     count("messages.withheld", "messages not due because their sender was away by plan", |r| r.offered.withheld),
     count("messages.refused", "messages dispatched to which the server said no", |r| r.offered.refused),
@@ -197,6 +264,18 @@ pub const COUNTERS: &[Counter] = &[
     count("recalls.duplicated", "recalls that a device saw again", |r| r.recalls.duplicated),
     count("recalls.overtook", "recalls that came before their message", |r| r.recalls.overtook),
     count("recalls.shown", "messages pulled by a device that had seen their recall", |r| r.recalls.shown),
+    count("fanout.sampled", "group messages of the steady window that were followed to each device", |r| {
+        r.fan_out.sampled
+    }),
+    count("fanout.complete", "of these: pushed to every device by the deadline, or within a second of it", |r| {
+        r.fan_out.complete
+    }),
+    count("fanout.incomplete", "of these: the others", |r| r.fan_out.incomplete),
+    number("fanout.sampled_share", "share of the group messages that was followed, 0 to 1", |r| r.fan_out.share),
+    count("rooms.complete", "rooms in which every expected delivery came", |r| r.rooms.complete),
+    count("rooms.incomplete", "rooms in which one is missing, for whatever reason", |r| r.rooms.incomplete),
+    count("slow.devices", "connections of users who read slowly by plan", |r| r.slow.devices),
+    count("slow.late", "of the late deliveries, those to them", |r| r.slow.late),
     number("rates.uplink_per_s", "messages of the steady window dispatched, per second of it", |r| {
         per_second(r.steady_counts.dispatched, r.steady)
     }),

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use super::counts::{Connections, Offered, SteadyCounts};
+use super::fanout::FanOutNotes;
 use super::latencies::Latencies;
 use super::step::StepMark;
 use crate::ledger::Seen;
+use crate::units::UnixNanos;
 
 /// One shard's second. Latencies and events are new since the last one taken.
 #[derive(Debug, Default)]
@@ -19,6 +21,11 @@ pub struct ShardSnapshot {
     pub steady: Latencies,
     /// Of everything else.
     pub other: Latencies,
+    /// Of the group messages that are followed, up to when the snapshot was taken.
+    pub fan_out: FanOutNotes,
+    pub taken: UnixNanos,
+    /// Fewest connections up or away by plan at any time since the last one.
+    pub lowest_present: u64,
     pub events: Vec<Event>,
     /// Events that found no room.
     pub events_suppressed: u64,
@@ -33,6 +40,8 @@ pub struct ShardSums {
     pub connections: Connections,
     /// Devices that ended by a fault of the generator.
     pub crashed: u64,
+    /// Late arrivals at slow readers.
+    pub slow_late: u64,
     /// Processor time of the shard's thread, and how long it was ready to run and had no processor.
     pub cpu: Duration,
     pub cpu_wait: Duration,
@@ -45,8 +54,8 @@ pub struct ShardSums {
 pub struct Event {
     /// Since the start of the run.
     pub at: Duration,
-    /// What kind: `connect_failed`, `retry`, `disconnect`, `reconnect`, `refused`, `phase`, `step`, `interrupt` or
-    /// `warning`.
+    /// What kind: `connect_failed`, `retry`, `disconnect`, `reconnect`, `refused`, `phase`, `step`, `storm`, `interrupt`
+    /// or `warning`.
     pub kind: &'static str,
     pub detail: String,
 }

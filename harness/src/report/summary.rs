@@ -16,6 +16,7 @@ pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
         "window": { "steady_seconds": report.steady.as_secs_f64() },
         "connections": { "causes": report.connections.causes },
         "latency_us": latencies(report),
+        "rooms": { "worst": worst_rooms(report) },
         "apdex": {
             "satisfied_ms": report.apdex.satisfied.as_millis() as u64,
             "tolerated_ms": report.apdex.tolerated.as_millis() as u64,
@@ -49,6 +50,15 @@ pub fn summary(report: &RunReport, verdict: &Verdict) -> Value {
         }
     }
     summary
+}
+
+fn worst_rooms(report: &RunReport) -> Vec<Value> {
+    let shown = report
+        .rooms
+        .worst
+        .iter()
+        .map(|(name, tally)| json!({ "room": name, "expected": tally.expected, "missing": tally.missing }));
+    shown.collect()
 }
 
 fn latencies(report: &RunReport) -> Map<String, Value> {

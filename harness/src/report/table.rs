@@ -50,7 +50,7 @@ struct Row {
     optional: bool,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 11] = [
     Row {
         title: "connections",
         section: "connections",
@@ -77,6 +77,9 @@ const ROWS: [Row; 8] = [
         optional: false,
     },
     Row { title: "", section: "deliveries", keys: &["pulled", "overlapped", "withdrawn", "leftover"], optional: true },
+    Row { title: "rooms", section: "rooms", keys: &["complete", "incomplete"], optional: true },
+    Row { title: "fan-out", section: "fanout", keys: &["sampled", "complete", "incomplete"], optional: true },
+    Row { title: "slow readers", section: "slow", keys: &["devices", "late"], optional: true },
     Row {
         title: "receipts",
         section: "receipts",

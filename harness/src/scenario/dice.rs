@@ -17,6 +17,9 @@ pub enum Use {
     Leaving,
     Rank,
     HeartbeatJitter,
+    FanOut,
+    SlowReader,
+    Storm,
 }
 
 /// Uniform 64 bits for (seed, use, index).

@@ -66,6 +66,17 @@ impl fmt::Display for Explained<'_> {
             }
         }
         writeln!(f, "downlink     {pushes:.0} expected pushes/s = {rate} x fan-out {:.2}", plan.mean_fan_out())?;
+        if let Some(slow) = plan.slow_readers {
+            let (count, most) = (show_count(plan.slow_devices()), show_count(slow.bytes_per_s));
+            writeln!(f, "slow         {count} of the connections read at most {most} bytes/s until traffic ends")?;
+        }
+        if let Some(storm) = plan.storm {
+            let (percent, at, how) = (storm.share * 100.0, Span(storm.at), storm.how.name());
+            writeln!(
+                f,
+                "storm        {percent:.0} % of the connections dropped by us ({how}) {at} after traffic began"
+            )?;
+        }
         let phases = &plan.phases;
         let connecting = f64::from(connections) / phases.connect_rate.as_per_second();
         writeln!(

@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::trouble::{SlowReadersFile, StormFile};
 use crate::units::Span;
 
 /// A scenario: who connects, what they send, and what must hold.
@@ -26,6 +27,8 @@ pub struct ScenarioFile {
     pub offline: OfflineFile,
     pub sessions: SessionsFile,
     pub recall: RecallFile,
+    pub slow_readers: SlowReadersFile,
+    pub storm: StormFile,
     pub deadline: DeadlineFile,
     pub generator: GeneratorFile,
     /// Commands that are run at fixed moments of the traffic: `[[steps]]`.

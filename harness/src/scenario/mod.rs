@@ -11,12 +11,15 @@ mod plan;
 mod popularity;
 mod problem;
 mod recall;
+mod rooms;
+mod sampling;
 mod schedule;
 mod shape;
 mod source;
 mod split;
 mod texts;
 mod topology;
+mod trouble;
 mod validate;
 
 pub use file::{ContentKind, ProtocolName};
@@ -28,11 +31,13 @@ pub use plan::{
 pub use popularity::{Popularity, Ranks};
 pub use problem::{Problem, Problems};
 pub use recall::Recall;
+pub use sampling::Sampling;
 pub use schedule::{Due, Schedule};
 pub use shape::schema;
 pub use source::{Origin, Origins};
 pub use split::Share;
 pub use topology::{DeviceIx, PLATFORM, RoomIx, RoomKind, Stream, StreamIx, Topology, UserIx};
+pub use trouble::{SlowReaders, Storm, StormHow};
 
 use file::ScenarioFile;
 

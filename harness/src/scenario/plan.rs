@@ -9,6 +9,7 @@ use super::payload::Payload;
 use super::popularity::Popularity;
 use super::recall::Recall;
 use super::topology::{RoomKind, Topology};
+use super::trouble::{SlowReaders, Storm};
 use crate::units::Rate;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +32,10 @@ pub struct Plan {
     pub sessions: Option<Sessions>,
     /// `None`: nothing is taken back.
     pub recall: Option<Recall>,
+    /// `None`: everybody reads as fast as it comes.
+    pub slow_readers: Option<SlowReaders>,
+    /// `None`: we drop nobody.
+    pub storm: Option<Storm>,
     /// From when on, counted from its due time, a delivery is late.
     pub delivery_deadline: Duration,
     pub generator: Generator,

@@ -166,6 +166,14 @@ fn shortfalls(report: &RunReport) -> Vec<String> {
         }
         _ => {}
     }
+    if let Some(fall) = report.recovery.unrecovered {
+        reasons.push(format!(
+            "connections did not come back: they fell after {:.0}s, and {} of {} were up at the end",
+            fall.fell_at.as_secs_f64(),
+            show_count(fall.present),
+            show_count(fall.before)
+        ));
+    }
     if report.deliveries.expected > 0 && report.deliveries.delivered + report.deliveries.late == 0 {
         reasons.push("not a single delivery arrived".to_owned());
     }
@@ -178,8 +186,10 @@ fn shortfalls(report: &RunReport) -> Vec<String> {
         ));
     }
     let offered = &report.offered;
+    // What the planned storm kept from being sent was planned too, provided that everybody came back.
+    let by_storm = if report.recovery.from_storm { offered.underrun_storm } else { 0 };
     for (unsent, why) in [
-        (offered.underrun_offline, "their sender was not connected"),
+        (offered.underrun_offline - by_storm, "their sender was not connected"),
         (offered.saturated, "their connection took no more: the target does not read fast enough"),
     ] {
         if unsent as f64 > MAX_UNSENT_SHARE * offered.intended as f64 {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::ledger::{Deliveries, Recalls, SeenReceipts};
-use crate::record::{Apdex, Connections, GeneratorTotals, Latencies, Offered, SteadyCounts, StepRun};
+use crate::record::{
+    Apdex, Connections, FanOutCounts, GeneratorTotals, Latencies, Offered, Recovery, RoomReport, SlowReport,
+    SteadyCounts, StepRun, Unrecovered,
+};
 use crate::scenario::RoomKind;
 
 /// Makes a good run bad.
@@ -29,6 +32,10 @@ fn good() -> RunReport {
         acked: 1000,
         receipts: SeenReceipts::default(),
         recalls: Recalls::default(),
+        fan_out: FanOutCounts::default(),
+        rooms: RoomReport::default(),
+        slow: SlowReport::default(),
+        recovery: Recovery::default(),
         deliveries: Deliveries { expected: 1000, delivered: 1000, ..Deliveries::default() },
         apdex: Apdex::of(&latencies, 0),
         latencies,
@@ -100,10 +107,14 @@ fn a_generator_that_was_the_bottleneck_proves_nothing_not_even_a_failure() {
 
 #[test]
 fn less_load_or_fewer_users_than_planned_cannot_pass() {
-    let short: [(&str, Spoil); 5] = [
+    let short: [(&str, Spoil); 6] = [
         ("fewer connections than planned", |report| report.online_steady = Some(98.0)),
         ("too short to count", |report| report.online_steady = None),
         ("not connected", |report| report.offered.underrun_offline = 2),
+        ("did not come back", |report| {
+            let (before, present) = (100, 60);
+            report.recovery.unrecovered = Some(Unrecovered { fell_at: Duration::from_secs(9), before, present });
+        }),
         ("could not be judged", |report| report.deliveries.unverified = 2),
         ("took no more", |report| report.offered.saturated = 2),
     ];
@@ -115,6 +126,19 @@ fn less_load_or_fewer_users_than_planned_cannot_pass() {
         assert!(reasons.contains(expected), "{reasons}");
         assert_eq!(judged(&report, &["deliveries.delivered > 5000"]).0, Outcome::Fail, "{expected}");
     }
+}
+
+#[test]
+fn messages_that_a_planned_storm_kept_from_being_sent_count_only_if_not_everybody_came_back() {
+    let mut report = good();
+    (report.offered.underrun_offline, report.offered.underrun_storm) = (20, 20);
+    report.recovery.from_storm = true;
+    assert_eq!(judged(&report, &["deliveries.lost == 0"]).0, Outcome::Pass);
+    report.offered.underrun_offline = 22;
+    assert_eq!(judged(&report, &["deliveries.lost == 0"]).0, Outcome::Inconclusive, "two were not the storm's");
+    report.offered.underrun_offline = 20;
+    report.recovery.from_storm = false;
+    assert_eq!(judged(&report, &["deliveries.lost == 0"]).0, Outcome::Inconclusive);
 }
 
 #[test]

@@ -146,6 +146,8 @@ pub enum DropCause {
     Protocol(Violation),
     /// A frame above `target.max_frame_bytes`.
     TooLarge,
+    /// By us, because the plan wants a storm of reconnections.
+    Storm,
     Other,
 }
 
@@ -203,6 +205,7 @@ impl fmt::Display for DropCause {
             Self::HalfOpen => "half_open",
             Self::Protocol(_) => "protocol_error",
             Self::TooLarge => "frame_too_large",
+            Self::Storm => "storm",
             Self::Other => "other",
         })
     }

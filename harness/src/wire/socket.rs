@@ -86,6 +86,17 @@ impl Socket {
         scratch: &mut Scratch,
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Poll<Result<usize, DropCause>> {
+        self.poll_read_some(cx, scratch, usize::MAX, hear)
+    }
+
+    /// Likewise, but takes no more than `most` bytes, which must not be 0.
+    pub fn poll_read_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+        most: usize,
+        hear: &mut dyn FnMut(Heard<'_>),
+    ) -> Poll<Result<usize, DropCause>> {
         if let Some(cause) = self.ended {
             return Poll::Ready(Err(cause));
         }
@@ -94,7 +105,8 @@ impl Socket {
             return Poll::Ready(self.take_in(&early, scratch, hear).map(|()| early.len()));
         }
         let mut room = std::mem::take(&mut scratch.read);
-        let mut buffer = ReadBuf::new(&mut room);
+        let most = most.min(room.len());
+        let mut buffer = ReadBuf::new(&mut room[..most]);
         let polled = Pin::new(&mut self.transport).poll_read(cx, &mut buffer);
         let filled = buffer.filled().len();
         let result = match polled {
@@ -234,6 +246,17 @@ impl Socket {
     /// Puts a close frame with code 1000 behind what is still unsent, for the next flush.
     pub fn say_goodbye(&mut self) {
         push_frame(&mut self.unsent, Kind::Close, [1, 0, 0, 0], |out| out.extend_from_slice(&1000_u16.to_be_bytes()));
+    }
+
+    /// Ends the connection with nothing but a FIN. What came meanwhile and was not read makes a reset follow it.
+    pub fn end_with_fin(mut self, cx: &mut Context<'_>) {
+        // Of a connection that has already failed there is nothing to end.
+        let _ = Pin::new(self.transport.tcp_mut()).poll_shutdown(cx);
+    }
+
+    /// Ends the connection with a reset.
+    pub fn end_with_reset(self) {
+        let _ = self.transport.tcp().set_zero_linger();
     }
 
     /// Says goodbye and does not wait for the answer. The caller bounds the time.

@@ -21,6 +21,13 @@ impl Transport {
             Self::Tls(stream) => stream.get_ref().0,
         }
     }
+
+    pub fn tcp_mut(&mut self) -> &mut TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_mut().0,
+        }
+    }
 }
 
 impl AsyncRead for Transport {

@@ -5,6 +5,7 @@ mod population;
 mod steps;
 mod target;
 mod traffic;
+mod trouble;
 
 use std::fmt::Display;
 use std::thread::available_parallelism;
@@ -49,6 +50,8 @@ pub fn validate(
     let offline = check.offline(&file.offline);
     let sessions = check.sessions(&file.sessions, file.offline.pull);
     let recall = check.recall(&file.recall, seed);
+    let slow_readers = check.slow_readers(&file.slow_readers);
+    let storm = check.storm(&file.storm, &phases);
     let generator = check.generator(&file.generator);
     let steps = check.steps(&file.steps, &phases);
     if file.deadline.delivery.0.is_zero() {
@@ -87,6 +90,8 @@ pub fn validate(
         offline,
         sessions,
         recall,
+        slow_readers,
+        storm,
         delivery_deadline: file.deadline.delivery.0,
         generator,
         steps,
