@@ -1,9 +1,16 @@
 //! When one device was there: only then does a message that did not come prove anything. An absence can be made up for
 //! by pulling what was missed.
 
-/// Counts the times a receiver was away: while two numbers are equal, it was there in between.
+/// Counts the comings and goings of a receiver: even while it is there, odd for what was sent while it was away and came
+/// by a pull. While two numbers are equal, it neither came nor went in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Absences(pub u32);
+
+impl Absences {
+    pub fn is_away(self) -> bool {
+        !self.0.is_multiple_of(2)
+    }
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attendance {
@@ -18,13 +25,13 @@ impl Attendance {
     /// Traffic begins; before it nothing can have been missed. A device that was not there is not known to the platform
     /// either, which keeps nothing for it.
     pub fn begin(&mut self, present: bool) {
-        self.absences = Absences(u32::from(!present));
+        self.absences = Absences(2 * u32::from(!present));
         self.made_up = (self.absences, self.absences);
     }
 
     /// From now on, what happens before the next arrival proves nothing.
     pub fn away(&mut self) {
-        self.absences.0 += 1;
+        self.absences.0 += 2;
         self.proven_at_end = false;
     }
 
@@ -38,8 +45,14 @@ impl Attendance {
         self.proven_at_end = true;
     }
 
+    /// For what is pushed to it now.
     pub fn absences(&self) -> Absences {
         self.absences
+    }
+
+    /// For what it pulls now.
+    pub fn while_away(&self) -> Absences {
+        Absences(self.absences.0.saturating_sub(1))
     }
 
     /// Whether what was sent after the device had been away `from` times and before it had been `to` times must have come.
@@ -59,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_pull_makes_up_for_all_absences_but_that_before_traffic() {
-        for (present, first) in [(true, 0), (false, 1)] {
+        for (present, first) in [(true, 0), (false, 2)] {
             let mut attendance = Attendance::default();
             attendance.begin(present);
             attendance.away();

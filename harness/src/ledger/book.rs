@@ -57,6 +57,15 @@ pub enum Way<'a> {
     Pulled(&'a mut Pulled),
 }
 
+impl Way<'_> {
+    pub(super) fn absences(&self, attendance: &Attendance) -> Absences {
+        match self {
+            Self::Pushed(_) => attendance.absences(),
+            Self::Pulled(_) => attendance.while_away(),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Sent {
     /// Sequences given out so far.
@@ -194,7 +203,7 @@ impl Book {
             }
             self.seen.corrupted += 1;
         }
-        let absences = self.receivers.attendance(device).absences();
+        let absences = way.absences(self.receivers.attendance(device));
         let (arrival, left_out) = self.receivers.messages.observe(device, ix, seq, absences);
         if !self.classify(arrival, left_out, ix, seq, &mut way) {
             return None;

@@ -79,7 +79,7 @@ impl Book {
             self.not_ours(id, way);
             return None;
         };
-        let absences = self.receivers.attendance(device).absences();
+        let absences = way.absences(self.receivers.attendance(device));
         if self.receivers.recalls.observe(device, ix, ordinal, absences).0 == Arrival::Duplicate {
             self.seen.recalls.duplicated += 1;
             return None;

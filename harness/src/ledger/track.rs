@@ -77,12 +77,12 @@ impl Track {
         let in_hole = |Hole { start, end, absences: (from, to) }| Missed {
             seqs: start..end,
             proven: attendance.proves(from, to),
-            absent: from != to,
+            absent: from != to || from.is_away(),
         };
         let tail = Missed {
             seqs: self.next..end,
             proven: attendance.proves_to_end(self.absences),
-            absent: self.absences != attendance.absences(),
+            absent: self.absences != attendance.absences() || self.absences.is_away(),
         };
         holes.map(in_hole).chain((self.next < end).then_some(tail))
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut track = Track::default();
         track.observe(0, Absences(0));
         track.observe(2, Absences(0));
-        track.observe(5, Absences(1));
+        track.observe(5, Absences(2));
         let mut attendance = Attendance::default();
         attendance.away();
         let proven = |attendance: &Attendance| track.missed(8, attendance).map(|m| m.proven).collect::<Vec<_>>();
