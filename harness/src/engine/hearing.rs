@@ -108,7 +108,7 @@ impl<'s> Hearing<'s> {
             }
             Incoming::PageEnd { cursor, more } => self.page_end(cursor, more, now),
             Incoming::Refused { id, code } => self.refused(id, &code),
-            Incoming::Presence { .. } | Incoming::Foreign => self.shard.book.borrow_mut().foreign(),
+            Incoming::Foreign => self.shard.book.borrow_mut().foreign(),
         }
     }
 

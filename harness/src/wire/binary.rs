@@ -24,8 +24,6 @@ const RECALL: u8 = 13;
 const RECALLED: u8 = 14;
 const PULL: u8 = 15;
 const PAGE: u8 = 16;
-const WATCH: u8 = 17;
-const PRESENCE: u8 = 18;
 
 fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
     match *frame {
@@ -57,11 +55,6 @@ fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
             out.push(PULL);
             out.extend_from_slice(&cursor.to_be_bytes());
             out.extend_from_slice(&limit.to_be_bytes());
-        }
-        Outgoing::Watch { users } => {
-            out.push(WATCH);
-            out.extend_from_slice(&(users.len() as u16).to_be_bytes());
-            users.iter().for_each(|user| push_short(out, user));
         }
     }
 }
@@ -140,10 +133,6 @@ fn parse(bytes: &[u8]) -> Option<Incoming<'_>> {
             Incoming::Recall { id: Some(take_id(&mut rest)?) }
         }
         RECALLED => Incoming::RecallAcknowledged { id: Some(take_id(&mut rest)?) },
-        PRESENCE => {
-            let online = *rest.split_off_first()? != 0;
-            Incoming::Presence { user: Cow::Borrowed(std::str::from_utf8(rest).ok()?), online }
-        }
         ERROR => {
             let id = take_id(&mut rest)?;
             let code = String::from_utf8_lossy(take_short(&mut rest)?);

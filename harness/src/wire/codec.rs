@@ -121,9 +121,6 @@ mod tests {
                 assert_eq!(decoded(&codec, &bytes), [format!("{expected:?}")], "{}", codec.name);
             }
         }
-        let presence = decoded(&protocol("json").unwrap(), br#"{"type":"presence","user":"user_1","online":true}"#);
-        assert_eq!(presence, decoded(&protocol("binary").unwrap(), b"\x12\x01user_1"));
-        assert_eq!(presence, [r#"Presence { user: "user_1", online: true }"#]);
     }
 
     #[test]

@@ -47,10 +47,6 @@ pub enum Outgoing<'a> {
         cursor: u64,
         limit: u32,
     },
-    /// Asks to be told when `users` come and go.
-    Watch {
-        users: &'a [String],
-    },
 }
 
 /// What a device hears.
@@ -86,10 +82,6 @@ pub enum Incoming<'a> {
     PageEnd {
         cursor: u64,
         more: bool,
-    },
-    Presence {
-        user: Cow<'a, str>,
-        online: bool,
     },
     /// The server says no, to a message when `id` is there.
     Refused {

@@ -59,16 +59,6 @@ fn encode(frame: &Outgoing<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b",\"limit\":");
             push_number(out, limit.into());
         }
-        Outgoing::Watch { users } => {
-            out.extend_from_slice(b"{\"type\":\"watch\",\"users\":[");
-            for (nth, user) in users.iter().enumerate() {
-                if nth > 0 {
-                    out.push(b',');
-                }
-                push_quoted(out, user);
-            }
-            out.push(b']');
-        }
     }
     out.push(b'}');
 }
@@ -109,8 +99,6 @@ struct Fields<'a> {
     seq: u64,
     room: Cow<'a, str>,
     code: Cow<'a, str>,
-    user: Cow<'a, str>,
-    online: bool,
 }
 
 /// What was missed, as frames of their own.
@@ -203,7 +191,6 @@ fn scan(text: &str) -> Option<Fields<'_>> {
                 "content" => fields.content = value,
                 "room" => fields.room = value,
                 "code" => fields.code = value,
-                "user" => fields.user = value,
                 _ => {}
             }
         } else {
@@ -212,8 +199,7 @@ fn scan(text: &str) -> Option<Fields<'_>> {
             rest = after;
             match key {
                 "seq" => fields.seq = value.trim_ascii_end().parse().ok()?,
-                "online" => fields.online = value.trim_ascii_end().parse().ok()?,
-                "type" | "msgId" | "content" | "room" | "code" | "user" => return None,
+                "type" | "msgId" | "content" | "room" | "code" => return None,
                 _ => {}
             }
         }
@@ -242,8 +228,6 @@ fn lenient(item: &Value) -> Incoming<'_> {
         seq: item.get("seq").and_then(Value::as_u64).unwrap_or_default(),
         room: text("room"),
         code: text("code"),
-        user: text("user"),
-        online: item.get("online").and_then(Value::as_bool).unwrap_or_default(),
     }
     .into_incoming()
 }
@@ -258,7 +242,6 @@ impl<'a> Fields<'a> {
             "receipt" => Incoming::Receipt { id },
             "recall" => Incoming::Recall { id },
             "recalled" => Incoming::RecallAcknowledged { id },
-            "presence" => Incoming::Presence { user: self.user, online: self.online },
             "error" => Incoming::Refused { id, code: self.code },
             "chat" | "group" | "system" => Incoming::Message { id, content: self.content },
             // Whatever a platform calls it: something with an id and a content is a message.
