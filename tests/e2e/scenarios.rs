@@ -29,7 +29,11 @@ fn every_scenario_passes_in_a_short_form() {
     let entries = fs::read_dir(repository().join("scenarios")).expect("the scenarios");
     for file in entries.map(|entry| entry.expect("a folder can be read").path()) {
         let text = fs::read_to_string(&file).expect("a scenario");
-        let result = Run::scenario(&text)
+        let mut run = Run::scenario(&text);
+        if text.contains("[storm]") {
+            run = run.set("storm.at", "3s");
+        }
+        let result = run
             .set("phases.ramp", "500ms")
             .set("phases.warmup", "500ms")
             .set("phases.hold", "8s")
