@@ -18,7 +18,7 @@ use crate::units::UnixNanos;
 use crate::wire::{MAX_SEQ, MsgId, Token};
 
 /// An arrival with another content that leaves out more than this is taken for a forgery, not for an altered message.
-const MAX_ALTERED_JUMP: u32 = 1000;
+pub(super) const MAX_ALTERED_JUMP: u32 = 1000;
 
 /// How far an id's due time may lie ahead of the clock: the rounding of a clock, not more.
 const CLOCK_SLACK: Duration = Duration::from_millis(1);

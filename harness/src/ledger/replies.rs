@@ -1,8 +1,8 @@
 //! What is said about messages after they were sent: receipts of their recipients and recalls of their authors.
 
 use super::attendance::Absences;
-use super::book::{Book, Measured, Way};
-use super::track::Arrival;
+use super::book::{Book, MAX_ALTERED_JUMP, Measured, Way};
+use super::track::{Arrival, Track};
 use crate::scenario::{DeviceIx, StreamIx, UserIx};
 use crate::units::UnixNanos;
 use crate::wire::MsgId;
@@ -73,7 +73,11 @@ impl Book {
         let known = self.own_token(id, now).and_then(|token| {
             let ix = StreamIx(token.stream);
             let stream = plan.topology.stream(ix).filter(|stream| plan.topology.receives(stream, device))?;
-            Some((token, ix, stream.kind, plan.recall?.after, self.recall_number(ix, token.seq)?))
+            let ordinal = self.recall_number(ix, token.seq)?;
+            // A larger jump was made up: it must cost neither memory nor time.
+            let next = self.receivers.recalls.get(device, ix).map_or(0, Track::next);
+            let made_up = ordinal > next.saturating_add(MAX_ALTERED_JUMP);
+            (!made_up).then_some((token, ix, stream.kind, plan.recall?.after, ordinal))
         });
         let Some((token, ix, kind, after, ordinal)) = known else {
             self.not_ours(id, way);
